@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* env on io_uring: one ring a lane, nobody else touches it. What a fiber asks for is queued; the
+ * lane's turn submits it all with one system call and reaps everything that is there.
+ *
+ * Choices by measurement (perf-lab): a buffered write is never an SQE (a kernel worker would take
+ * it); a single small cached read is cheaper as preadv2(RWF_NOWAIT), many at once are cheaper as SQEs;
+ * sends try at once. */
+#include <assert.h>
+#include <liburing.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "core/env_internal.h"
+#include "core/log.h"
+
+/* newer than liburing 2.3's headers may be */
+#ifndef IORING_SETUP_COOP_TASKRUN
+#define IORING_SETUP_COOP_TASKRUN (1U << 8)
+#endif
+#ifndef IORING_SETUP_TASKRUN_FLAG
+#define IORING_SETUP_TASKRUN_FLAG (1U << 9)
+#endif
+#ifndef IORING_SETUP_SINGLE_ISSUER
+#define IORING_SETUP_SINGLE_ISSUER (1U << 12)
+#endif
+#ifndef IORING_SETUP_DEFER_TASKRUN
+#define IORING_SETUP_DEFER_TASKRUN (1U << 13)
+#endif
+#ifndef IORING_SQ_TASKRUN
+#define IORING_SQ_TASKRUN (1U << 2)
+#endif
+
+enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096 };
+
+struct uring {
+    struct io_uring ring;
+    int kick;
+    bool is_kick_armed, has_taskrun_flag;
+    unsigned in_flight; /* of fibers */
+};
+
+/* An operation in flight, on its fiber's stack. */
+struct uring_op {
+    struct fiber *fiber;
+    int res;
+    bool is_done;
+};
+
+/* --- the ring ----------------------------------------------------------------------------------- */
+
+static int ring_open(struct io_uring *ring, bool *ret_has_taskrun_flag)
+{
+    static const unsigned tries[] = {
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+        0,
+    };
+    int ret = -EINVAL;
+    for (unsigned i = 0; i < ARRAY_SIZE(tries) && ret == -EINVAL; i++) {
+        struct io_uring_params params = { .flags = tries[i] | IORING_SETUP_CQSIZE,
+                                          .cq_entries = CQ_ENTRIES };
+        ret = io_uring_queue_init_params(SQ_ENTRIES, ring, &params);
+        *ret_has_taskrun_flag = tries[i] & IORING_SETUP_TASKRUN_FLAG;
+    }
+    unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
+    if (ret == 0 && (ring->features & needed) != needed) {
+        io_uring_queue_exit(ring);
+        ret = -ENOSYS;
+    }
+    return ret;
+}
+
+/* A filter may let io_uring_setup through and refuse io_uring_enter: try both. */
+static int uring_probe(uint64_t seed)
+{
+    (void)seed;
+    struct io_uring ring;
+    struct io_uring_cqe *cqe;
+    bool has_flag;
+    int ret = ring_open(&ring, &has_flag);
+    if (ret < 0)
+        return ret;
+    io_uring_prep_nop(io_uring_get_sqe(&ring));
+    ret = io_uring_submit(&ring);
+    if (ret == 1)
+        ret = io_uring_wait_cqe(&ring, &cqe);
+    io_uring_queue_exit(&ring);
+    return MIN(ret, 0);
+}
+
+/* The kick's eventfd is polled, edge by edge, and never read. */
+static void uring_arm_kick(struct uring *uring)
+{
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+    if (!sqe)
+        return; /* the next turn tries again, after it has submitted */
+    io_uring_prep_poll_multishot(sqe, uring->kick, POLLIN);
+    io_uring_sqe_set_data(sqe, uring);
+    uring->is_kick_armed = true;
+}
+
+static int uring_lane_open(struct lane *lane)
+{
+    struct uring *uring = calloc(1, sizeof(*uring));
+    if (!uring)
+        return -ENOMEM;
+    uring->kick = (int)env_call(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    int ret = uring->kick < 0 ? uring->kick : ring_open(&uring->ring, &uring->has_taskrun_flag);
+    if (ret < 0) {
+        if (uring->kick >= 0)
+            close(uring->kick);
+        free(uring);
+        return ret;
+    }
+    (void)io_uring_register_ring_fd(&uring->ring); /* only spares the kernel a look-up */
+    lane->backend = uring;
+    return 0;
+}
+
+static void uring_lane_close(struct lane *lane)
+{
+    struct uring *uring = lane->backend;
+    if (uring->in_flight) { /* of abandoned fibers, whose stacks are about to go */
+        struct io_uring_sync_cancel_reg all = { .flags = IORING_ASYNC_CANCEL_ANY |
+                                                         IORING_ASYNC_CANCEL_ALL,
+                                                .fd = -1,
+                                                .timeout = { .tv_sec = 1 } };
+        (void)io_uring_register_sync_cancel(&uring->ring, &all); /* an older kernel: exit does it */
+    }
+    io_uring_queue_exit(&uring->ring);
+    close(uring->kick);
+    free(uring);
+    lane->backend = NULL;
+}
+
+static void uring_lane_kick(struct lane *lane)
+{
+    struct uring *uring = lane->backend;
+    uint64_t one = 1;
+    long ret = env_call(write(uring->kick, &one, sizeof(one)));
+    assert(ret == sizeof(one));
+}
+
+static void uring_complete(struct uring *uring, const struct io_uring_cqe *cqe)
+{
+    void *data = io_uring_cqe_get_data(cqe);
+    if (!data)
+        return; /* a cancellation's own answer */
+    if (data == uring) {
+        uring->is_kick_armed = cqe->flags & IORING_CQE_F_MORE;
+        return;
+    }
+    struct uring_op *op = data;
+    op->res = cqe->res;
+    op->is_done = true;
+    uring->in_flight--;
+    fiber_done(op->fiber);
+}
+
+static void uring_reap(struct uring *uring)
+{
+    struct io_uring_cqe *cqe;
+    unsigned head, n = 0;
+    io_uring_for_each_cqe(&uring->ring, head, cqe) {
+        uring_complete(uring, cqe);
+        n++;
+    }
+    io_uring_cq_advance(&uring->ring, n);
+}
+
+/* Is there anything for which the kernel must be entered, though we do not wait? */
+static bool uring_must_enter(struct uring *uring)
+{
+    if (!uring->has_taskrun_flag || io_uring_sq_ready(&uring->ring))
+        return true;
+    unsigned flags = __atomic_load_n(uring->ring.sq.kflags, __ATOMIC_RELAXED);
+    return flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+}
+
+static int uring_wait(struct uring *uring, uint64_t until_ns)
+{
+    struct io_uring_cqe *cqe;
+    if (until_ns == UINT64_MAX)
+        return io_uring_submit_and_wait(&uring->ring, 1);
+    uint64_t now_ns = env_real_now_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+    struct __kernel_timespec left = { .tv_sec = (long long)(left_ns / NS_PER_S),
+                                      .tv_nsec = (long long)(left_ns % NS_PER_S) };
+    return io_uring_submit_and_wait_timeout(&uring->ring, &cqe, 1, &left, NULL);
+}
+
+static void uring_lane_turn(struct lane *lane, uint64_t until_ns)
+{
+    struct uring *uring = lane->backend;
+    if (!uring->is_kick_armed)
+        uring_arm_kick(uring);
+    int ret = 0;
+    if (until_ns)
+        ret = uring_wait(uring, until_ns);
+    else if (uring_must_enter(uring))
+        ret = io_uring_submit_and_get_events(&uring->ring);
+    /* EBUSY, EAGAIN: completions must be reaped first, or memory is short: the next turn submits */
+    if (ret < 0 && ret != -ETIME && ret != -EINTR && ret != -EBUSY && ret != -EAGAIN) {
+        log_critical("core", ret, "io_uring fails");
+        abort();
+    }
+    uring_reap(uring);
+}
+
+/* --- operations --------------------------------------------------------------------------------- */
+
+static struct io_uring_sqe *uring_sqe(struct uring *uring)
+{
+    struct io_uring_sqe *sqe;
+    while (!(sqe = io_uring_get_sqe(&uring->ring))) {
+        int ret = io_uring_submit(&uring->ring);
+        if (ret < 0)
+            fiber_yield(); /* the turn reaps, which makes room */
+    }
+    return sqe;
+}
+
+static struct uring *uring_self(void)
+{
+    return lane_current->backend;
+}
+
+static void uring_queue(struct uring *uring, struct io_uring_sqe *sqe, struct uring_op *op)
+{
+    *op = (struct uring_op){ .fiber = fiber_self() };
+    io_uring_sqe_set_data(sqe, op);
+    uring->in_flight++;
+}
+
+/* Parks until the operation is done: its result. */
+static int uring_do(struct io_uring_sqe *sqe, const char *why)
+{
+    struct uring_op op;
+    uring_queue(uring_self(), sqe, &op);
+    fiber_wait(why);
+    assert(op.is_done);
+    return op.res;
+}
+
+static int uring_do_until(struct io_uring_sqe *sqe, const char *why, uint64_t until_ns)
+{
+    struct uring *uring = uring_self();
+    struct uring_op op;
+    uring_queue(uring, sqe, &op);
+    if (!fiber_wait_until(why, until_ns)) {
+        sqe = uring_sqe(uring);
+        io_uring_prep_cancel(sqe, &op, 0);
+        io_uring_sqe_set_data(sqe, NULL);
+        fiber_wait(why); /* the operation itself always answers */
+        if (op.res == -ECANCELED)
+            return -ETIMEDOUT;
+    }
+    return op.res;
+}
+
+static int uring_wait_fd(int fd, short events, uint64_t until_ns)
+{
+    int ret;
+    do {
+        struct io_uring_sqe *sqe = uring_sqe(uring_self());
+        io_uring_prep_poll_add(sqe, fd, (unsigned)events);
+        ret = until_ns ? uring_do_until(sqe, "descriptor", until_ns) : uring_do(sqe, "descriptor");
+    } while (ret == -EINTR);
+    if (ret >= 0 && ret & POLLNVAL)
+        return -EBADF;
+    return MIN(ret, 0);
+}
+
+/* --- file data ---------------------------------------------------------------------------------- */
+
+static ssize_t uring_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset,
+                                int flags)
+{
+    struct uring *uring = uring_self();
+    uint64_t bytes = env_iov_bytes(iov, count);
+    bool is_alone = lane_current->ready_count == 0 && io_uring_sq_ready(&uring->ring) == 0;
+    if (!(flags & ENV_DIRECT) && is_alone && bytes <= ENV_INLINE_READ_MAX) {
+        ssize_t got = env_call(preadv2(fd, iov, count, (off_t)offset, RWF_NOWAIT));
+        if (got == (ssize_t)bytes || got == 0)
+            return got; /* all of it was in the cache, or it is the end of the file */
+        if (got < 0 && got != -EAGAIN && got != -EOPNOTSUPP)
+            return got;
+    }
+    int ret;
+    do {
+        struct io_uring_sqe *sqe = uring_sqe(uring);
+        io_uring_prep_readv(sqe, fd, iov, (unsigned)count, offset);
+        ret = uring_do(sqe, "file read");
+    } while (ret == -EINTR || ret == -EAGAIN);
+    return ret;
+}
+
+struct write_job {
+    int fd, count, rwf_flags;
+    const struct iovec *iov;
+    uint64_t offset;
+    ssize_t ret;
+};
+
+static void write_job(void *arg)
+{
+    struct write_job *job = arg;
+    job->ret = env_direct_writev_file(job->fd, job->iov, job->count, job->offset, job->rwf_flags);
+}
+
+static ssize_t uring_write_buffered(int fd, const struct iovec *iov, int count, uint64_t offset,
+                                    int rwf_flags)
+{
+    struct write_job job = { .fd = fd, .iov = iov, .count = count, .offset = offset,
+                             .rwf_flags = rwf_flags };
+    if (env_iov_bytes(iov, count) <= ENV_INLINE_WRITE_MAX)
+        write_job(&job);
+    else
+        hop(pool_default(), write_job, &job);
+    return job.ret;
+}
+
+static ssize_t uring_writev_file(int fd, const struct iovec *iov, int count, uint64_t offset,
+                                 int flags, int rwf_flags)
+{
+    if (!(flags & ENV_DIRECT) && !(rwf_flags & (RWF_SYNC | RWF_DSYNC)))
+        return uring_write_buffered(fd, iov, count, offset, rwf_flags);
+    int ret;
+    do {
+        struct io_uring_sqe *sqe = uring_sqe(uring_self());
+        io_uring_prep_writev2(sqe, fd, iov, (unsigned)count, offset, rwf_flags);
+        ret = uring_do(sqe, "file write");
+    } while (ret == -EINTR || ret == -EAGAIN);
+    return ret;
+}
+
+static int uring_fsync(int fd, bool data_only)
+{
+    struct io_uring_sqe *sqe = uring_sqe(uring_self());
+    io_uring_prep_fsync(sqe, fd, data_only ? IORING_FSYNC_DATASYNC : 0);
+    int ret = uring_do(sqe, "fsync");
+    return ret == -EINTR ? env_direct_fsync(fd, data_only) : ret;
+}
+
+/* --- sockets ------------------------------------------------------------------------------------ */
+
+/* A receive that filled its buffer is probably followed by another that finds data: those try at
+ * once. Else the SQE goes with the turn, which is a system call anyway. */
+static ssize_t uring_recv(int fd, void *buffer, size_t bytes)
+{
+    struct fiber *fiber = fiber_self();
+    ssize_t ret = -EAGAIN;
+    if (fiber->is_hot)
+        ret = env_call(recv(fd, buffer, bytes, MSG_DONTWAIT));
+    while (ret == -EAGAIN || ret == -EINTR) {
+        struct io_uring_sqe *sqe = uring_sqe(uring_self());
+        io_uring_prep_recv(sqe, fd, buffer, bytes, 0);
+        ret = uring_do(sqe, "receive");
+        if (ret == -EAGAIN) /* a kernel that takes O_NONBLOCK at its word */
+            (void)uring_wait_fd(fd, POLLIN, 0); /* a failure shows in the next try */
+    }
+    fiber->is_hot = ret == (ssize_t)bytes;
+    return ret;
+}
+
+static ssize_t uring_recvmsg(int fd, struct msghdr *message)
+{
+    ssize_t ret = env_call(recvmsg(fd, message, MSG_DONTWAIT));
+    while (ret == -EAGAIN || ret == -EINTR) {
+        struct io_uring_sqe *sqe = uring_sqe(uring_self());
+        io_uring_prep_recvmsg(sqe, fd, message, MSG_WAITALL);
+        ret = uring_do(sqe, "receive");
+        if (ret == -EAGAIN)
+            (void)uring_wait_fd(fd, POLLIN, 0);
+    }
+    return ret;
+}
+
+static ssize_t uring_recv_all(int fd, const struct iovec *iov, int count)
+{
+    uint64_t got = 0, bytes = env_iov_bytes(iov, count);
+    struct iovec window[ENV_WINDOW];
+    while (got < bytes) {
+        struct msghdr message = { .msg_iov = window };
+        message.msg_iovlen = (size_t)env_iov_window(iov, count, got, window);
+        ssize_t ret = uring_recvmsg(fd, &message);
+        if (ret == 0)
+            break;
+        if (ret < 0)
+            return ret;
+        got += (uint64_t)ret;
+    }
+    return (ssize_t)got;
+}
+
+static ssize_t uring_sendmsg(int fd, struct msghdr *message)
+{
+    ssize_t ret = env_call(sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL));
+    while (ret == -EAGAIN || ret == -EINTR) {
+        struct io_uring_sqe *sqe = uring_sqe(uring_self());
+        io_uring_prep_sendmsg(sqe, fd, message, MSG_WAITALL | MSG_NOSIGNAL);
+        ret = uring_do(sqe, "send");
+        if (ret == -EAGAIN)
+            (void)uring_wait_fd(fd, POLLOUT, 0);
+    }
+    return ret;
+}
+
+static ssize_t uring_send(int fd, const struct iovec *iov, int count)
+{
+    uint64_t sent = 0, bytes = env_iov_bytes(iov, count);
+    struct iovec window[ENV_WINDOW];
+    struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+                              .msg_iovlen = (size_t)MIN(count, IOV_MAX) };
+    while (sent < bytes) {
+        ssize_t ret = uring_sendmsg(fd, &message);
+        if (ret < 0)
+            return ret;
+        sent += (uint64_t)ret;
+        if (sent < bytes) {
+            message.msg_iovlen = (size_t)env_iov_window(iov, count, sent, window);
+            message.msg_iov = window;
+        }
+    }
+    return (ssize_t)sent;
+}
+
+const struct env_ops env_uring = {
+    .kind = ENV_URING,
+    .name = "uring",
+    .probe = uring_probe,
+    .lane_open = uring_lane_open,
+    .lane_close = uring_lane_close,
+    .lane_turn = uring_lane_turn,
+    .lane_kick = uring_lane_kick,
+    .now_ns = env_real_now_ns,
+    .wallclock = env_real_wallclock,
+    .random = env_real_random,
+    .hop = pool_hop,
+    .wait_fd = uring_wait_fd,
+    .readv_file = uring_readv_file,
+    .writev_file = uring_writev_file,
+    .fsync = uring_fsync,
+    .resolve = env_socket_resolve,
+    .listen = env_socket_listen,
+    .local_address = env_socket_local_address,
+    .accept = env_socket_accept,
+    .connect = env_socket_connect,
+    .send = uring_send,
+    .recv = uring_recv,
+    .recv_all = uring_recv_all,
+    .shutdown = env_socket_shutdown,
+    .close = env_socket_close,
+    .tcp_options = env_socket_tcp_options,
+    .peer_creds = env_socket_peer_creds,
+};
