@@ -1,0 +1,428 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Makes C from fops.def: types and vtable (fop_types.h), wire codec (fop_codec.h, .c), callers and
+forwarding (fop_call.h, .c).  usage: gen.py fops.def DIRECTORY fop|graph"""
+import os
+import sys
+
+
+class Fop:
+    def __init__(self, name, proc, replay, klass):
+        self.name, self.proc, self.replay, self.klass = name, int(proc), replay, klass
+        self.ins, self.outs = [], []
+
+
+def parse(path):
+    fops = []
+    for number, line in enumerate(open(path), 1):
+        words = line.split('#')[0].split()
+        if not words:
+            continue
+        if words[0] == 'fop' and len(words) == 5:
+            fops.append(Fop(*words[1:]))
+        elif words[0] in ('in', 'out') and len(words) == 3 and fops:
+            (fops[-1].ins if words[0] == 'in' else fops[-1].outs).append((words[1], words[2]))
+        else:
+            sys.exit(f'{path}:{number}: cannot read: {line.strip()}')
+    return fops
+
+
+ARG_MEMBER = {
+    'inode': 'struct inode *{0};', 'fdnum': 'struct fd *{0};', 'newfd': 'struct fd *{0};',
+    'name': 'const char *{0};', 'text': 'const char *{0};', 'u32': 'uint32_t {0};',
+    'i32': 'int32_t {0};', 'u64': 'uint64_t {0};', 'iatt': 'struct iatt {0};',
+    'lock': 'struct lock {0};', 'lease': 'struct lease {0};', 'locklist': 'struct locklist {0};',
+    'dict': 'struct dict *{0};', 'payload': 'struct payload {0};',
+    'fdgfid': None, 'psize': None, 'nlen': None, 'nlen64': None,
+}
+REPLY_MEMBER = {
+    'fdnum': 'int64_t {0}; /* protocol layers only */', 'text': 'char *{0};', 'u32': 'uint32_t {0};',
+    'i32': 'int32_t {0};', 'u64': 'uint64_t {0};', 'iatt': 'struct iatt {0};',
+    'lock': 'struct lock {0};', 'lease': 'struct lease {0};', 'locklist': 'struct locklist {0};',
+    'dict': 'struct dict *{0};', 'payload': 'struct payload {0};', 'bytes': 'struct fop_bytes {0};',
+    'dirents': 'struct dirents {0};', 'direntsp': 'struct dirents {0};',
+    'statfs': 'struct fsstat {0};', 'eof': 'bool {0};', 'size': None,
+}
+NAME_MAX_ = {'name': 'FOP_NAME_BYTES_MAX', 'text': 'FOP_TEXT_BYTES_MAX'}
+HEAD = '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n/* Made from src/fop/fops.def by gen.py. */\n'
+
+
+def types_h(fops):
+    out = [HEAD, '#pragma once\n\n#include "core/buf.h"\n#include "core/dict.h"\n'
+           '#include "fop/call.h"\n#include "fop/iatt.h"\n\nstruct xlator;\nstruct inode;\n'
+           'struct fd;\n\nstruct fop_bytes {\n    uint32_t bytes;\n    uint8_t data[64];\n};\n\n'
+           'enum { FOP_NAME_BYTES_MAX = 4096, FOP_TEXT_BYTES_MAX = 65536 };\n\n'
+           '/* Implemented by graph/inode.c, which knows what these are. */\n'
+           'const gfid_t *inode_gfid(const struct inode *inode) nowait;\n'
+           'const gfid_t *fd_gfid(const struct fd *fd) nowait; /* null gfid: not bound */\n\n'
+           'enum fop_replay { REPLAY_AGAIN, REPLAY_JUDGE, REPLAY_FAIL };\n'
+           'enum fop_class { CLASS_ENTRY, CLASS_INODE, CLASS_FD, CLASS_LOCK, CLASS_DATA };\n\n'
+           'enum fop {\n']
+    out += [f'    FOP_{f.name.upper()},\n' for f in fops]
+    out.append('    FOP_COUNT,\n};\n\n')
+    for f in fops:
+        members = [ARG_MEMBER[k].format(n) for k, n in f.ins if ARG_MEMBER[k]]
+        out.append(f'struct {f.name}_args {{\n' + ''.join(f'    {m}\n' for m in members) + '};\n')
+        members = [REPLY_MEMBER[k].format(n) for k, n in f.outs if REPLY_MEMBER[k]]
+        out.append(f'struct {f.name}_reply {{\n' + ''.join(f'    {m}\n' for m in members) + '};\n\n')
+    out.append('union fop_args {\n' + ''.join(f'    struct {f.name}_args {f.name};\n' for f in fops)
+               + '};\nunion fop_reply {\n'
+               + ''.join(f'    struct {f.name}_reply {f.name};\n' for f in fops) + '};\n\n')
+    out.append('/* 0 or a count, or -errno. args are borrowed; reply is zeroed by the caller and owned by it\n'
+               ' * (fop_reply_fini), also after a failure, where it may carry xdata. */\n')
+    out += [f'typedef int fop_{f.name}_fn(struct xlator *xl, struct call *call, '
+            f'const struct {f.name}_args *in,\n                    struct {f.name}_reply *out);\n'
+            for f in fops]
+    out.append('\nstruct fops {\n' + ''.join(f'    fop_{f.name}_fn *{f.name};\n' for f in fops)
+               + '};\n\n')
+    out.append('struct fop_info {\n    const char *name;  /* "writev" */\n'
+               '    const char *title; /* "WRITE", as statistics and traces say it */\n'
+               '    uint32_t procedure;\n    enum fop_replay replay;\n    enum fop_class class_;\n'
+               '    size_t args_size, reply_size;\n    size_t vtable_offset; /* in struct fops */\n};\n'
+               'extern const struct fop_info fop_info[FOP_COUNT];\n'
+               '/* FOP_COUNT: no such procedure. */\nenum fop fop_of_procedure(uint32_t procedure) nowait;\n'
+               '/* By name or title, any case; FOP_COUNT: unknown. */\nenum fop fop_of_name(const char *name) nowait;\n'
+               '/* Frees what a reply owns and zeroes it. */\n'
+               'void fop_reply_fini(enum fop op, void *reply);\n')
+    out += [f'void {f.name}_reply_fini(struct {f.name}_reply *reply);\n' for f in fops]
+    out.append('/* Frees what decoding made in args (dicts, lists, payload; not inodes and fds). */\n'
+               'void fop_args_fini(enum fop op, void *args);\n')
+    return ''.join(out)
+
+
+TITLES = {'readv': 'READ', 'writev': 'WRITE'}
+
+
+def types_c(fops):
+    out = [HEAD, '#include "fop/fop_types.h"\n\n#include <stdlib.h>\n#include <string.h>\n'
+           '#include <strings.h>\n\n'
+           'const struct fop_info fop_info[FOP_COUNT] = {\n']
+    for f in fops:
+        title = TITLES.get(f.name, f.name.upper())
+        out.append(f'    [FOP_{f.name.upper()}] = {{ "{f.name}", "{title}", {f.proc}, '
+                   f'REPLAY_{f.replay.upper()}, CLASS_{f.klass.upper()},\n        '
+                   f'sizeof(struct {f.name}_args), sizeof(struct {f.name}_reply), '
+                   f'offsetof(struct fops, {f.name}) }},\n')
+    out.append('};\n\nenum fop fop_of_procedure(uint32_t procedure)\n{\n'
+               '    static const uint8_t of[] = {\n')
+    out += [f'        [{f.proc}] = FOP_{f.name.upper()} + 1,\n' for f in fops]
+    out.append('    };\n    if (procedure >= ARRAY_SIZE(of) || of[procedure] == 0)\n'
+               '        return FOP_COUNT;\n    return of[procedure] - 1;\n}\n\n'
+               'enum fop fop_of_name(const char *name)\n{\n'
+               '    for (enum fop op = 0; op < FOP_COUNT; op++)\n'
+               '        if (strcasecmp(name, fop_info[op].name) == 0 ||\n'
+               '            strcasecmp(name, fop_info[op].title) == 0)\n            return op;\n'
+               '    return FOP_COUNT;\n}\n\n')
+    fini = {'dict': '    dict_unref(reply->{0});\n', 'text': '    free(reply->{0});\n',
+            'payload': '    payload_fini(&reply->{0});\n', 'dirents': '    dirents_fini(&reply->{0});\n',
+            'direntsp': '    dirents_fini(&reply->{0});\n', 'locklist': '    locklist_fini(&reply->{0});\n'}
+    for f in fops:
+        out.append(f'void {f.name}_reply_fini(struct {f.name}_reply *reply)\n{{\n'
+                   + ''.join(fini[k].format(n) for k, n in f.outs if k in fini)
+                   + '    memset(reply, 0, sizeof(*reply));\n}\n\n')
+    out.append('void fop_reply_fini(enum fop op, void *reply)\n{\n    switch (op) {\n')
+    out += [f'    case FOP_{f.name.upper()}:\n        {f.name}_reply_fini(reply);\n        break;\n'
+            for f in fops]
+    out.append('    case FOP_COUNT:\n        break;\n    }\n}\n\n')
+    arg_fini = {'dict': 'dict_unref(in->{0});', 'payload': 'payload_fini(&in->{0});',
+                'locklist': 'locklist_fini(&in->{0});'}
+    out.append('void fop_args_fini(enum fop op, void *args)\n{\n    switch (op) {\n')
+    for f in fops:
+        body = ''.join(f'        {arg_fini[k].format(n)}\n' for k, n in f.ins if k in arg_fini)
+        out.append(f'    case FOP_{f.name.upper()}: {{\n        struct {f.name}_args *in = args;\n'
+                   f'{body}        memset(in, 0, sizeof(*in));\n        break;\n    }}\n')
+    out.append('    case FOP_COUNT:\n        break;\n    }\n}\n')
+    return ''.join(out)
+
+
+def codec_h(fops):
+    return HEAD + '''#pragma once
+
+#include "fop/fop_types.h"
+#include "rpc/xdr.h"
+
+/* What a request names, in wire order; the protocol layer turns it into inodes and fds. */
+struct fop_refs {
+    gfid_t gfid[3];
+    int64_t fd[2];
+    uint32_t gfids, fds;
+    gfid_t fd_gfid[2];
+};
+
+/* Request arguments from the wire. Text points into the reader's bytes (changed in place); dicts, lists
+ * are owned by args (fop_args_fini). payload, when the operation has one, is moved into args; else it
+ * must be empty. inode and fd members stay NULL: fop_bind sets them. -EBADMSG, -E2BIG, -ENOMEM; args is
+ * then already finished. */
+must_check int fop_decode_args(enum fop op, struct reader *r, struct payload *payload, void *args,
+                               struct fop_refs *refs);
+/* Sets the inode members (in order of refs->gfid) and fd members (refs->fd). */
+void fop_bind(enum fop op, void *args, struct inode *const inodes[3], struct fd *const fds[2]) nowait;
+/* Whether the operation opens an fd, and where the pointer to it is. */
+struct fd **fop_new_fd(enum fop op, void *args) nowait;
+
+/* Request arguments to the wire; payload bytes are the caller's to send after it. fds: the peer's
+ * numbers, in the order of the table. */
+void fop_encode_args(enum fop op, const void *args, const int64_t fds[2], struct writer *w);
+/* The payload of args or reply, or NULL where the operation has none. */
+struct payload *fop_args_payload(enum fop op, const void *args) nowait;
+struct payload *fop_reply_payload(enum fop op, const void *reply) nowait;
+
+/* ret: what the operation returned. Always the complete structure (spec/wire.md 1.4). */
+void fop_encode_reply(enum fop op, int ret, const void *reply, struct writer *w);
+/* *ret_result: op_ret or -errno as the peer says. payload as in fop_decode_args. */
+must_check int fop_decode_reply(enum fop op, struct reader *r, struct payload *payload, void *reply,
+                                int *ret_result);
+'''
+
+
+def emit_decode_in(f):
+    body = []
+    for kind, name in f.ins:
+        if kind == 'inode':
+            body.append(('reader_gfid(r, &refs->gfid[refs->gfids++])', None))
+        elif kind == 'fdgfid':
+            body.append((f'reader_gfid(r, &refs->fd_gfid[{[n for k, n in f.ins if k == "fdgfid"].index(name)}])', None))
+        elif kind == 'fdnum':
+            body.append(('reader_i64(r, &refs->fd[refs->fds++])', None))
+        elif kind in ('u32', 'i32', 'u64'):
+            body.append((f'reader_{kind}(r, &in->{name})', None))
+        elif kind in ('name', 'text'):
+            nlen = any(k in ('nlen', 'nlen64') and n == name for k, n in f.ins)
+            post = f'    if (has_{name} == 0)\n        in->{name} = NULL;\n' if nlen else None
+            body.append((f'reader_str(r, {NAME_MAX_[kind]}, (char **)&in->{name})', post))
+        elif kind == 'nlen':
+            body.append((f'reader_u32(r, &has_{name})', None))
+        elif kind == 'nlen64':
+            body.append((f'reader_u64(r, &has_{name})', None))
+        elif kind in ('iatt', 'lock', 'lease', 'locklist'):
+            body.append((f'decode_{kind}(r, &in->{name})', None))
+        elif kind == 'dict':
+            body.append((f'dict_decode(r, &in->{name})', None))
+        elif kind == 'psize':
+            body.append((f'reader_u32(r, &size_{name})', None))
+        elif kind == 'payload':
+            body.append((f'take_payload(r, payload, size_{name}, &in->{name})', None))
+    return body
+
+
+def codec_c(fops):
+    out = [HEAD, '#include "fop/fop_codec.h"\n\n#include "fop/codec_parts.h"\n#include "rpc/dict_wire.h"\n\n']
+    for f in fops:
+        locals_ = ''.join(f'    uint32_t has_{n} = 0;\n' for k, n in f.ins if k == 'nlen')
+        locals_ += ''.join(f'    uint64_t has_{n} = 0;\n' for k, n in f.ins if k == 'nlen64')
+        locals_ += ''.join(f'    uint32_t size_{n} = 0;\n' for k, n in f.ins if k == 'psize')
+        out.append(f'static int decode_{f.name}_args(struct reader *r, struct payload *payload, '
+                   f'struct {f.name}_args *in,\n    struct fop_refs *refs)\n{{\n{locals_}'
+                   '    (void)payload;\n    (void)refs;\n    int ret = 0;\n')
+        for call, post in emit_decode_in(f):
+            out.append(f'    if ((ret = {call}) < 0)\n        return ret;\n')
+            if post:
+                out.append(post)
+        out.append('    return ret;\n}\n\n')
+        out.append(f'static void encode_{f.name}_args(const struct {f.name}_args *in, '
+                   'const int64_t *fds, struct writer *w)\n{\n    (void)fds;\n')
+        fd_index = 0
+        for kind, name in f.ins:
+            if kind == 'inode':
+                out.append(f'    encode_inode(w, in->{name});\n')
+            elif kind == 'fdgfid':
+                out.append(f'    encode_fd_gfid(w, in->{name});\n')
+            elif kind == 'fdnum':
+                out.append(f'    writer_u64(w, (uint64_t)fds[{fd_index}]);\n')
+                fd_index += 1
+            elif kind in ('u32', 'i32'):
+                out.append(f'    writer_u32(w, (uint32_t)in->{name});\n')
+            elif kind == 'u64':
+                out.append(f'    writer_u64(w, in->{name});\n')
+            elif kind in ('name', 'text'):
+                out.append(f'    writer_str(w, in->{name});\n')
+            elif kind == 'nlen':
+                out.append(f'    writer_u32(w, in->{name} != NULL);\n')
+            elif kind == 'nlen64':
+                out.append(f'    writer_u64(w, in->{name} != NULL);\n')
+            elif kind in ('iatt', 'lock', 'lease', 'locklist'):
+                out.append(f'    encode_{kind}(w, &in->{name});\n')
+            elif kind == 'dict':
+                out.append(f'    dict_encode(w, in->{name});\n')
+            elif kind == 'psize':
+                out.append(f'    writer_u32(w, in->{name}.bytes);\n')
+        out.append('}\n\n')
+        out.append(f'static void encode_{f.name}_reply(int ret, const struct {f.name}_reply *out, '
+                   'struct writer *w)\n{\n')
+        eof = next((n for k, n in f.outs if k == 'eof'), None)
+        out.append(f'    encode_result(w, ret, {"out->" + eof if eof else "false"});\n')
+        for kind, name in f.outs:
+            if kind == 'fdnum':
+                out.append(f'    writer_u64(w, (uint64_t)out->{name});\n')
+            elif kind in ('u32', 'i32'):
+                out.append(f'    writer_u32(w, (uint32_t)out->{name});\n')
+            elif kind == 'u64':
+                out.append(f'    writer_u64(w, out->{name});\n')
+            elif kind == 'text':
+                out.append(f'    writer_str(w, out->{name});\n')
+            elif kind in ('iatt', 'lock', 'lease', 'locklist', 'dirents', 'direntsp', 'statfs', 'bytes'):
+                out.append(f'    encode_{kind}(w, &out->{name});\n')
+            elif kind == 'dict':
+                out.append(f'    dict_encode(w, out->{name});\n')
+            elif kind == 'size':
+                out.append(f'    writer_u32(w, out->{name}.bytes);\n')
+        out.append('    (void)out;\n}\n\n')
+        size = ''.join(f'    uint32_t size_{n} = 0;\n' for k, n in f.outs if k == 'size')
+        out.append(f'static int decode_{f.name}_reply(struct reader *r, struct payload *payload,\n'
+                   f'    struct {f.name}_reply *out, int *ret_result)\n{{\n{size}'
+                   '    bool eof = false;\n    int ret = decode_result(r, ret_result, &eof);\n'
+                   '    (void)payload;\n    if (ret < 0)\n        return ret;\n')
+        for kind, name in f.outs:
+            call = None
+            if kind == 'fdnum':
+                call = f'reader_i64(r, &out->{name})'
+            elif kind in ('u32', 'i32', 'u64'):
+                call = f'reader_{kind}(r, &out->{name})'
+            elif kind == 'text':
+                call = f'decode_text(r, &out->{name})'
+            elif kind in ('iatt', 'lock', 'lease', 'locklist', 'dirents', 'direntsp', 'statfs', 'bytes'):
+                call = f'decode_{kind}(r, &out->{name})'
+            elif kind == 'dict':
+                call = f'dict_decode(r, &out->{name})'
+            elif kind == 'size':
+                call = f'reader_u32(r, &size_{name})'
+            elif kind == 'payload':
+                call = f'take_payload(r, payload, *ret_result < 0 ? 0 : size_{name}, &out->{name})'
+            elif kind == 'eof':
+                out.append(f'    out->{name} = eof;\n')
+            if call:
+                out.append(f'    if ((ret = {call}) < 0)\n        return ret;\n')
+        out.append('    return 0;\n}\n\n')
+
+    def switch(head, line, tail='    case FOP_COUNT:\n        break;\n    }\n'):
+        out.append(head + '    switch (op) {\n')
+        for f in fops:
+            out.append(f'    case FOP_{f.name.upper()}:\n' + line(f))
+        out.append(tail)
+
+    switch('int fop_decode_args(enum fop op, struct reader *r, struct payload *payload, void *args,\n'
+           '    struct fop_refs *refs)\n{\n    int ret = -EBADMSG;\n'
+           '    memset(args, 0, fop_info[op].args_size);\n    memset(refs, 0, sizeof(*refs));\n',
+           lambda f: f'        ret = decode_{f.name}_args(r, payload, args, refs);\n        break;\n')
+    out.append('    if (ret == 0 && (reader_left(r) != 0 || (payload && payload->bytes)))\n        ret = -EBADMSG;\n'
+               '    if (ret < 0)\n        fop_args_fini(op, args);\n    return ret;\n}\n\n')
+    switch('void fop_encode_args(enum fop op, const void *args, const int64_t fds[2], struct writer *w)\n{\n',
+           lambda f: f'        encode_{f.name}_args(args, fds, w);\n        break;\n')
+    out.append('}\n\n')
+    switch('void fop_encode_reply(enum fop op, int ret, const void *reply, struct writer *w)\n{\n',
+           lambda f: f'        encode_{f.name}_reply(ret, reply, w);\n        break;\n')
+    out.append('}\n\n')
+    switch('int fop_decode_reply(enum fop op, struct reader *r, struct payload *payload, void *reply,\n'
+           '    int *ret_result)\n{\n    int ret = -EBADMSG;\n',
+           lambda f: f'        ret = decode_{f.name}_reply(r, payload, reply, ret_result);\n        break;\n')
+    out.append('    if (ret == 0 && payload && payload->bytes)\n        ret = -EBADMSG;\n'
+               '    if (ret < 0)\n        fop_reply_fini(op, reply);\n    return ret;\n}\n\n')
+
+    def bind(f):
+        text, i, j = '', 0, 0
+        for k, n in f.ins:
+            if k == 'inode':
+                text += f'        ((struct {f.name}_args *)args)->{n} = inodes[{i}];\n'
+                i += 1
+            elif k == 'fdnum':
+                text += f'        ((struct {f.name}_args *)args)->{n} = fds[{j}];\n'
+                j += 1
+        return text + '        break;\n'
+    switch('void fop_bind(enum fop op, void *args, struct inode *const inodes[3], struct fd *const fds[2])\n{\n',
+           bind)
+    out.append('}\n\n')
+    for fn, kind, members in (('fop_args_payload', 'args', 'ins'), ('fop_reply_payload', 'reply', 'outs')):
+        out.append(f'struct payload *{fn}(enum fop op, const void *{kind})\n{{\n    switch (op) {{\n')
+        for f in fops:
+            for k, n in getattr(f, members):
+                if k == 'payload':
+                    out.append(f'    case FOP_{f.name.upper()}:\n        return (struct payload *)'
+                               f'&((const struct {f.name}_{kind} *){kind})->{n};\n')
+        out.append('    default:\n        return NULL;\n    }\n}\n\n')
+    out.append('struct fd **fop_new_fd(enum fop op, void *args)\n{\n    switch (op) {\n')
+    for f in fops:
+        for k, n in f.ins:
+            if k == 'newfd':
+                out.append(f'    case FOP_{f.name.upper()}:\n        return &((struct {f.name}_args *)args)->{n};\n')
+    out.append('    default:\n        return NULL;\n    }\n}\n')
+    return ''.join(out)
+
+
+def call_h(fops):
+    out = [HEAD, '#pragma once\n\n#include "graph/xlator.h"\n\n']
+    for f in fops:
+        out.append(f'must_check int fop_{f.name}(struct xlator *xl, struct call *call, '
+                   f'const struct {f.name}_args *in,\n    struct {f.name}_reply *out);\n')
+    out.append('\n/* Any operation by number: args and reply are of its types. */\n'
+               'must_check int fop_call(struct xlator *xl, struct call *call, enum fop op, const void *args,\n'
+               '    void *reply);\n'
+               '/* The inode (or parent) and the fd that an operation is about; either may be NULL. */\n'
+               'struct inode *fop_subject(enum fop op, const void *args) nowait;\n'
+               'struct fd *fop_subject_fd(enum fop op, const void *args) nowait;\n'
+               'const char *fop_subject_name(enum fop op, const void *args) nowait;\n'
+               '/* Calls type->any with these; xlator_resolve uses them. */\n'
+               'extern void (*const fop_any_thunk[FOP_COUNT])(void);\n'
+               '/* Answers -EOPNOTSUPP. */\nextern void (*const fop_unsupported[FOP_COUNT])(void);\n')
+    return ''.join(out)
+
+
+def call_c(fops):
+    out = [HEAD, '#include "graph/fop_call.h"\n\n#include <errno.h>\n\n#include "graph/fop_guard.h"\n\n']
+    for f in fops:
+        n, u = f.name, f.name.upper()
+        sig = (f'(struct xlator *xl, struct call *call, const struct {n}_args *in,\n'
+               f'    struct {n}_reply *out)\n')
+        out.append(f'int fop_{n}{sig}{{\n'
+                   f'    const struct fop_target *target = &xl->target[FOP_{u}];\n'
+                   f'    int ret = fop_guard_begin(target->xl, call, FOP_{u}, in);\n'
+                   '    if (ret < 0)\n        return ret;\n'
+                   f'    ret = ((fop_{n}_fn *)target->fn)(target->xl, call, in, out);\n'
+                   f'    return fop_guard_end(target->xl, call, FOP_{u}, in, out, ret);\n}}\n\n')
+        out.append(f'static int any_{n}{sig}{{\n    return xl->type->any(xl, call, FOP_{u}, in, out);\n}}\n\n')
+        out.append(f'static int unsupported_{n}{sig}{{\n    (void)xl;\n    (void)call;\n    (void)in;\n'
+                   '    (void)out;\n    return -EOPNOTSUPP;\n}\n\n')
+    for table, prefix in (('fop_any_thunk', 'any'), ('fop_unsupported', 'unsupported')):
+        out.append(f'void (*const {table}[FOP_COUNT])(void) = {{\n')
+        out += [f'    [FOP_{f.name.upper()}] = (void (*)(void)){prefix}_{f.name},\n' for f in fops]
+        out.append('};\n\n')
+    out.append('int fop_call(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)\n{\n'
+               '    switch (op) {\n')
+    out += [f'    case FOP_{f.name.upper()}:\n        return fop_{f.name}(xl, call, args, reply);\n' for f in fops]
+    out.append('    case FOP_COUNT:\n        break;\n    }\n    return -EOPNOTSUPP;\n}\n\n')
+
+    def subject(fn, type_, pick):
+        out.append(f'{type_} {fn}(enum fop op, const void *args)\n{{\n    switch (op) {{\n')
+        for f in fops:
+            expr = pick(f)
+            if expr:
+                out.append(f'    case FOP_{f.name.upper()}:\n        return ((const struct {f.name}_args *)args)->{expr};\n')
+        out.append('    default:\n        return NULL;\n    }\n}\n\n')
+
+    def first(f, kinds):
+        return next((n for k, n in f.ins if k in kinds), None)
+    subject('fop_subject_fd', 'struct fd *', lambda f: first(f, ('fdnum', 'newfd')))
+    subject('fop_subject_name', 'const char *', lambda f: first(f, ('name',)))
+
+    def inode_expr(f):
+        name = first(f, ('inode',))
+        if name:
+            return name
+        fd = first(f, ('fdnum',))
+        return fd + '->inode' if fd else None
+    subject('fop_subject', 'struct inode *', inode_expr)
+    return ''.join(out)
+
+
+def main():
+    fops, to = parse(sys.argv[1]), sys.argv[2]
+    files = {
+        'fop': {'fop_types.h': types_h, 'fop_types.c': types_c, 'fop_codec.h': codec_h,
+                'fop_codec.c': codec_c},
+        'graph': {'fop_call.h': call_h, 'fop_call.c': call_c},
+    }[sys.argv[3]]
+    for name, make in files.items():
+        with open(os.path.join(to, name), 'w') as out:
+            out.write(make(fops))
+
+
+main()
