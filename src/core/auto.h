@@ -19,7 +19,7 @@
 #define printf_like(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /* AUTO(x) declares a `struct x *` that AUTO_DEFINE's function ends at the end of the block. */
-#define AUTO(type) __attribute__((cleanup(type##_auto))) struct type *
+#define AUTO(type) __attribute__((cleanup(type##_auto), unused)) struct type *
 #define AUTO_DEFINE(type, end)                                                                     \
     static inline void type##_auto(struct type **object)                                           \
     {                                                                                              \

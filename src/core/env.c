@@ -13,6 +13,8 @@
 static const struct env_ops *const backends[] = { &env_uring, &env_plain, &env_sim };
 const struct env_ops *env_ops = &env_plain; /* what a process that never calls env_init gets */
 
+static bool is_chosen_by_us;
+
 static int env_choose(const struct env_ops *ops, uint64_t seed)
 {
     int ret = ops->probe(seed);
@@ -21,21 +23,28 @@ static int env_choose(const struct env_ops *ops, uint64_t seed)
     return ret;
 }
 
+bool env_give_way(int ret)
+{
+    if (!is_chosen_by_us)
+        return false;
+    is_chosen_by_us = false; /* once */
+    log_info("core", ret, "io_uring is not to be had here: using epoll and system calls");
+    return env_choose(&env_plain, 0) == 0;
+}
+
 int env_init(const char *name, uint64_t sim_seed)
 {
     if (!name)
         name = env_variable("MORTAR_ENV");
-    if (name && *name) {
-        for (unsigned i = 0; i < ARRAY_SIZE(backends); i++)
-            if (strcmp(name, backends[i]->name) == 0)
-                return env_choose(backends[i], sim_seed);
-        return -EINVAL;
+    is_chosen_by_us = !name || !*name;
+    if (is_chosen_by_us) {
+        int ret = env_choose(&env_uring, 0);
+        return ret == 0 || env_give_way(ret) ? 0 : ret;
     }
-    int ret = env_choose(&env_uring, 0);
-    if (ret == 0)
-        return 0;
-    log_info("core", ret, "io_uring is not to be had here: using epoll and system calls");
-    return env_choose(&env_plain, 0);
+    for (unsigned i = 0; i < ARRAY_SIZE(backends); i++)
+        if (strcmp(name, backends[i]->name) == 0)
+            return env_choose(backends[i], sim_seed);
+    return -EINVAL;
 }
 
 enum env_kind env_kind(void)
@@ -72,14 +81,12 @@ void env_random(void *bytes, size_t n)
 
 void env_sleep(uint64_t ns)
 {
-    if (fiber_self()) {
-        bool woken = fiber_wait_until("sleep", env_now_ns() + ns);
-        assert(!woken);
+    if (!fiber_self()) {
+        env_ops->sleep_off_fiber(ns);
         return;
     }
-    struct timespec left = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
-        ;
+    bool woken = fiber_wait_until("sleep", env_now_ns() + ns);
+    assert(!woken);
 }
 
 /* --- iovecs ------------------------------------------------------------------------------------- */

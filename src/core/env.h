@@ -104,7 +104,10 @@ must_check int env_identity_set(uid_t uid, gid_t gid, const gid_t *groups, unsig
 void env_identity_restore(void);
 
 /* --- pipes, devices: descriptors that can be polled ------------------------------------------- */
-/* Reads or writes once, parking while the descriptor is not ready. */
+/* Parks until one of poll(2)'s events, or until_ns of env's clock (0: for ever). What is ready, or
+ * -ETIMEDOUT. */
+must_check int env_poll(int fd, short events, uint64_t until_ns);
+/* Reads or writes once, parking while the descriptor is not ready. On a fiber it must be O_NONBLOCK. */
 ssize_t env_read(int fd, void *buffer, size_t bytes);
 ssize_t env_readv(int fd, const struct iovec *iov, int count);
 ssize_t env_writev(int fd, const struct iovec *iov, int count);

@@ -36,6 +36,13 @@ void env_real_random(void *bytes, size_t n)
     }
 }
 
+void env_direct_sleep(uint64_t ns)
+{
+    struct timespec left = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR)
+        ;
+}
+
 int env_direct_wait_fd(int fd, short events, uint64_t until_ns)
 {
     struct pollfd pollfd = { .fd = fd, .events = events };
@@ -48,7 +55,7 @@ int env_direct_wait_fd(int fd, short events, uint64_t until_ns)
         }
         int ret = ppoll(&pollfd, 1, until_ns ? &left : NULL, NULL);
         if (ret > 0)
-            return pollfd.revents & POLLNVAL ? -EBADF : 0;
+            return pollfd.revents & POLLNVAL ? -EBADF : pollfd.revents;
         if (ret == 0)
             return -ETIMEDOUT;
         if (errno != EINTR)

@@ -34,10 +34,12 @@ struct env_ops {
     uint64_t (*now_ns)(void);
     struct timespec (*wallclock)(void);
     void (*random)(void *bytes, size_t count);
+    void (*sleep_off_fiber)(uint64_t ns);
 
     /* The rest runs on a fiber. */
     void (*hop)(struct pool *pool, hop_fn *fn, void *arg);
-    int (*wait_fd)(int fd, short events, uint64_t until_ns); /* poll(2)'s events; 0: for ever */
+    /* poll(2)'s events, and what it answers; until 0: for ever */
+    int (*wait_fd)(int fd, short events, uint64_t until_ns);
     ssize_t (*readv_file)(int fd, const struct iovec *iov, int count, uint64_t offset, int flags);
     ssize_t (*writev_file)(int fd, const struct iovec *iov, int count, uint64_t offset, int flags,
                            int rwf_flags);
@@ -59,6 +61,8 @@ struct env_ops {
 };
 extern const struct env_ops env_uring, env_plain, env_sim;
 extern const struct env_ops *env_ops;
+/* The backend cannot start its first lane after all: true if another was taken for it. */
+bool env_give_way(int ret);
 
 /* A system call's result as a count or -errno, EINTR repeated. */
 #define env_call(call)                                                                             \
@@ -79,6 +83,7 @@ int env_iov_window(const struct iovec *iov, int count, uint64_t skip,
 uint64_t env_real_now_ns(void) nowait;
 struct timespec env_real_wallclock(void) nowait;
 void env_real_random(void *bytes, size_t count) nowait;
+void env_direct_sleep(uint64_t ns);
 int env_direct_wait_fd(int fd, short events, uint64_t until_ns);
 ssize_t env_direct_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset);
 ssize_t env_direct_writev_file(int fd, const struct iovec *iov, int count, uint64_t offset,
@@ -106,6 +111,8 @@ int env_socket_peer_creds(int fd, struct env_creds *ret_creds);
 /* timer.c */
 uint64_t lane_timers_next(struct lane *lane) nowait; /* UINT64_MAX: none */
 void lane_timers_expire(struct lane *lane, uint64_t now_ns) nowait;
+
+void lane_timers_drop(struct lane *lane) nowait; /* none of them will run */
 
 /* pool.c: hop on real threads */
 void pool_hop(struct pool *pool, hop_fn *fn, void *arg);

@@ -18,8 +18,7 @@ enum { EVENTS_PER_TURN = 64, FDS_STEP = 256 };
 struct plain_waiter {
     LIST_ENTRY(plain_waiter) next;
     struct fiber *fiber;
-    short events;
-    bool is_ready;
+    short events, ready;
 };
 LIST_HEAD(plain_waiters, plain_waiter);
 
@@ -136,16 +135,16 @@ static int plain_wait_fd(int fd, short events, uint64_t until_ns)
     ret = plain_arm(plain, fd);
     if (ret != 0) {
         LIST_REMOVE(&waiter, next);
-        return ret < 0 ? ret : 0;
+        return ret < 0 ? ret : events;
     }
     if (!until_ns)
         fiber_wait("descriptor");
     else if (!fiber_wait_until("descriptor", until_ns)) {
-        assert(!waiter.is_ready); /* same thread: the event would have come first */
+        assert(!waiter.ready); /* same thread: the event would have come first */
         LIST_REMOVE(&waiter, next);
         return -ETIMEDOUT;
     }
-    return 0;
+    return waiter.ready;
 }
 
 /* Ends the waits that `events` concerns. */
@@ -157,7 +156,7 @@ static void plain_wake(struct plain_waiters *waiters, uint32_t events)
         if (!(events & ((uint32_t)waiter->events | EPOLLERR | EPOLLHUP)))
             continue;
         LIST_REMOVE(waiter, next);
-        waiter->is_ready = true;
+        waiter->ready = (short)(events & ~(uint32_t)EPOLLONESHOT);
         fiber_done(waiter->fiber);
     }
 }
@@ -283,6 +282,7 @@ const struct env_ops env_plain = {
     .now_ns = env_real_now_ns,
     .wallclock = env_real_wallclock,
     .random = env_real_random,
+    .sleep_off_fiber = env_direct_sleep,
     .hop = pool_hop,
     .wait_fd = plain_wait_fd,
     .readv_file = plain_readv_file,

@@ -159,8 +159,8 @@ int env_socket_accept(int listener, struct env_address *ret_peer)
         if (fd != -EAGAIN)
             return fd;
         int ret = wait_fd(listener, POLLIN, 0);
-        if (ret < 0)
-            return ret;
+        if (ret < 0 || ret & POLLHUP) /* shut down: a unix listener would say EAGAIN for ever */
+            return ret < 0 ? ret : -EINVAL;
     }
 }
 
@@ -218,12 +218,12 @@ ssize_t env_socket_send(int fd, const struct iovec *iov, int count)
                               .msg_iovlen = (size_t)MIN(count, IOV_MAX) };
     while (sent < bytes) {
         ssize_t ret = env_call(sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
-        if (ret == -EAGAIN)
-            ret = wait_fd(fd, POLLOUT, 0);
+        if (ret == -EAGAIN && (ret = wait_fd(fd, POLLOUT, 0)) >= 0)
+            continue;
         if (ret < 0)
             return ret;
         sent += (uint64_t)ret;
-        if (ret > 0 && sent < bytes) {
+        if (sent < bytes) {
             message.msg_iovlen = (size_t)env_iov_window(iov, count, sent, window);
             message.msg_iov = window;
         }
@@ -253,8 +253,8 @@ ssize_t env_socket_recv_all(int fd, const struct iovec *iov, int count)
         ssize_t ret = env_call(recvmsg(fd, &message, MSG_DONTWAIT));
         if (ret == 0)
             break;
-        if (ret == -EAGAIN)
-            ret = wait_fd(fd, POLLIN, 0);
+        if (ret == -EAGAIN && (ret = wait_fd(fd, POLLIN, 0)) >= 0)
+            continue;
         if (ret < 0)
             return ret;
         got += (uint64_t)ret;
@@ -301,6 +301,11 @@ int env_socket_peer_creds(int fd, struct env_creds *ret_creds)
 }
 
 /* --- pipes, devices, signals -------------------------------------------------------------------- */
+
+int env_poll(int fd, short events, uint64_t until_ns)
+{
+    return wait_fd(fd, events, until_ns);
+}
 
 ssize_t env_readv(int fd, const struct iovec *iov, int count)
 {

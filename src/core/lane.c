@@ -17,29 +17,19 @@
 
 enum { ALTSTACK_BYTES = 16 * 1024 };
 
-static struct lane *lanes[LANES_MAX];
+static struct lane lanes[LANES_MAX]; /* never freed: a timer may be cancelled after its lane's end */
 static _Atomic unsigned count;
 static pthread_mutex_t grow_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_stopping;
 
 /* --- the table of lanes ------------------------------------------------------------------------- */
 
-static struct lane *lane_new(unsigned index)
+static void lane_init(struct lane *lane, unsigned index)
 {
-    struct lane *lane = calloc(1, sizeof(*lane));
-    if (!lane)
-        return NULL;
-    lane->index = index;
+    *lane = (struct lane){ .index = index };
     lane->ready.last = &lane->ready.first;
     pthread_mutex_init(&lane->mutex, NULL);
     LIST_INIT(&lane->live);
-    return lane;
-}
-
-static void lane_free(struct lane *lane)
-{
-    pthread_mutex_destroy(&lane->mutex);
-    free(lane);
 }
 
 struct lane *lane_self(void)
@@ -52,12 +42,11 @@ struct lane *lane_get(unsigned index)
     if (index == 0 && count == 0) { /* before lanes_run: what is posted waits for it */
         HOLD(&grow_mutex);
         if (count == 0) {
-            lanes[0] = lane_new(0);
-            assert(lanes[0]);
+            lane_init(&lanes[0], 0);
             count = 1;
         }
     }
-    return index < count ? lanes[index] : NULL;
+    return index < count ? &lanes[index] : NULL;
 }
 
 unsigned lane_index(const struct lane *lane)
@@ -74,9 +63,9 @@ void lanes_get_stats(struct lane_stats *ret_stats)
 {
     *ret_stats = (struct lane_stats){ .turns = 0 };
     for (unsigned i = 0; i < count; i++) {
-        ret_stats->turns += lanes[i]->turns;
-        ret_stats->switches += lanes[i]->switches;
-        ret_stats->aways += lanes[i]->away_count;
+        ret_stats->turns += lanes[i].turns;
+        ret_stats->switches += lanes[i].switches;
+        ret_stats->aways += lanes[i].away_count;
     }
 }
 
@@ -197,7 +186,6 @@ static void lane_loop(struct lane *lane)
 static int lane_begin(struct lane *lane)
 {
     lane_current = lane;
-    lane->thread = pthread_self();
     int ret = env_ops->lane_open(lane);
     if (ret < 0)
         lane_current = NULL;
@@ -207,6 +195,7 @@ static int lane_begin(struct lane *lane)
 /* Fibers that are still parked are abandoned; nothing refers to their stacks any more. */
 static void lane_abandon(struct lane *lane)
 {
+    lane_timers_drop(lane);
     lane_empty_inbox(lane);
     for (struct fiber *fiber; (fiber = lane_pop(lane));)
         if (!fiber->is_listed) {
@@ -293,15 +282,12 @@ unsigned lanes_grow(unsigned n)
         return count; /* one lane: order is all that a simulation has */
     HOLD(&grow_mutex);
     for (unsigned i = count; i < MIN(n, (unsigned)LANES_MAX) && !is_stopping; i++) {
-        struct lane *lane = lane_new(i);
-        int ret = lane ? lane_start(lane) : -ENOMEM;
+        lane_init(&lanes[i], i);
+        int ret = lane_start(&lanes[i]);
         if (ret < 0) {
             log_warn("core", ret, "cannot start lane %u: going on with %u", i, count);
-            if (lane)
-                lane_free(lane);
             break;
         }
-        lanes[i] = lane;
         count = i + 1;
     }
     return count;
@@ -310,18 +296,16 @@ unsigned lanes_grow(unsigned n)
 static void lanes_end(void)
 {
     for (unsigned i = 1; i < count; i++) {
-        env_ops->lane_kick(lanes[i]);
-        pthread_join(lanes[i]->thread, NULL);
+        env_ops->lane_kick(&lanes[i]);
+        pthread_join(lanes[i].thread, NULL);
     }
     pools_stop(); /* jobs live on the stacks of the fibers that wait for them */
     for (unsigned i = 0; i < count; i++)
-        env_ops->lane_close(lanes[i]);
+        env_ops->lane_close(&lanes[i]);
     for (unsigned i = 0; i < count; i++)
-        lane_abandon(lanes[i]);
+        lane_abandon(&lanes[i]);
     for (unsigned i = 0; i < count; i++)
-        stack_drop_all(lanes[i]);
-    for (unsigned i = 0; i < count; i++)
-        lane_free(lanes[i]);
+        stack_drop_all(&lanes[i]);
     count = 0;
 }
 
@@ -330,6 +314,8 @@ int lanes_run(fiber_fn *main_fn, void *arg)
     assert(!lane_current);
     struct lane *lane = lane_get(0);
     int ret = lane_begin(lane);
+    if (ret < 0 && env_give_way(ret)) /* probed well, and then others took what there was */
+        ret = lane_begin(lane);
     if (ret < 0)
         return ret;
     is_stopping = false;
@@ -345,6 +331,6 @@ void lanes_stop(void)
 {
     is_stopping = true;
     for (unsigned i = 0; i < count; i++)
-        if (lanes[i] != lane_current)
-            env_ops->lane_kick(lanes[i]);
+        if (&lanes[i] != lane_current)
+            env_ops->lane_kick(&lanes[i]);
 }

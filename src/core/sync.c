@@ -44,6 +44,11 @@ static struct fiber *owner_self(void)
     return fiber ? fiber : (struct fiber *)(void *)&thread;
 }
 
+static _Noreturn void sync_misuse(const char *what)
+{
+    fiber_misuse(fiber_self(), what, NULL);
+}
+
 /* --- waiters: on the stack of whoever waits ----------------------------------------------------- */
 
 struct fwaiter {
@@ -58,6 +63,8 @@ static void waiter_begin(struct fwaiter *waiter, struct fwaiters *waiters)
 {
     waiter->fiber = fiber_self();
     waiter->owner = owner_self();
+    if (!waiter->fiber && lane_current)
+        sync_misuse("would block its lane (a simulated worker)");
     if (!waiter->fiber)
         sem_init(&waiter->woken, 0, 0);
     waiter->is_queued = true;
@@ -109,11 +116,6 @@ static void locks_count(int n)
     struct fiber *fiber = fiber_self();
     if (fiber)
         fiber->locks += (unsigned)n;
-}
-
-static _Noreturn void sync_misuse(const char *what)
-{
-    fiber_misuse(fiber_self(), what, NULL);
 }
 
 /* --- fmutex ------------------------------------------------------------------------------------- */

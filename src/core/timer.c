@@ -126,6 +126,17 @@ void lane_timers_expire(struct lane *lane, uint64_t now_ns)
     pthread_mutex_unlock(&lane->mutex);
 }
 
+void lane_timers_drop(struct lane *lane)
+{
+    pthread_mutex_lock(&lane->mutex);
+    while (lane->timers) {
+        struct timer *timer = lane->timers;
+        heap_remove(&lane->timers, timer);
+        timer->is_armed = false;
+    }
+    pthread_mutex_unlock(&lane->mutex);
+}
+
 /* --- timers that start a fiber ------------------------------------------------------------------ */
 
 struct env_timer {

@@ -69,7 +69,7 @@ static inline int decode_iatt(struct reader *r, struct iatt *iatt)
     return ret;
 }
 
-/* --- flock, lease, statfs ---------------------------------------------------------------------- */
+/* --- flock, lease, statfs -------------------------------------------------------------------- */
 static inline void encode_lock(struct writer *w, const struct lock *lock)
 {
     writer_u32(w, lock->type);
@@ -141,7 +141,7 @@ static inline int decode_statfs(struct reader *r, struct fsstat *st)
     return ret;
 }
 
-/* --- text, opaque, payload ---------------------------------------------------------------------- */
+/* --- text, opaque, payload ------------------------------------------------------------------- */
 static inline int decode_text(struct reader *r, char **ret_text)
 {
     char *text;
@@ -188,7 +188,7 @@ static inline int take_payload(struct reader *r, struct payload *from, uint32_t 
     return 0;
 }
 
-/* --- lists --------------------------------------------------------------------------------------- */
+/* --- lists ----------------------------------------------------------------------------------- */
 static inline void encode_locklist(struct writer *w, const struct locklist *list)
 {
     for (const struct lockinfo_entry *e = list->first; e; e = e->next) {

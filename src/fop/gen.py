@@ -43,7 +43,6 @@ REPLY_MEMBER = {
     'dirents': 'struct dirents {0};', 'direntsp': 'struct dirents {0};',
     'statfs': 'struct fsstat {0};', 'eof': 'bool {0};', 'size': None,
 }
-NAME_MAX_ = {'name': 'FOP_NAME_BYTES_MAX', 'text': 'FOP_TEXT_BYTES_MAX'}
 HEAD = '/* SPDX-License-Identifier: LGPL-2.1-or-later */\n/* Made from src/fop/fops.def by gen.py. */\n'
 
 
@@ -175,176 +174,166 @@ must_check int fop_decode_reply(enum fop op, struct reader *r, struct payload *p
 '''
 
 
-def emit_decode_in(f):
-    body = []
-    for kind, name in f.ins:
-        if kind == 'inode':
-            body.append(('reader_gfid(r, &refs->gfid[refs->gfids++])', None))
-        elif kind == 'fdgfid':
-            body.append((f'reader_gfid(r, &refs->fd_gfid[{[n for k, n in f.ins if k == "fdgfid"].index(name)}])', None))
-        elif kind == 'fdnum':
-            body.append(('reader_i64(r, &refs->fd[refs->fds++])', None))
-        elif kind in ('u32', 'i32', 'u64'):
-            body.append((f'reader_{kind}(r, &in->{name})', None))
-        elif kind in ('name', 'text'):
-            nlen = any(k in ('nlen', 'nlen64') and n == name for k, n in f.ins)
-            post = f'    if (has_{name} == 0)\n        in->{name} = NULL;\n' if nlen else None
-            body.append((f'reader_str(r, {NAME_MAX_[kind]}, (char **)&in->{name})', post))
-        elif kind == 'nlen':
-            body.append((f'reader_u32(r, &has_{name})', None))
-        elif kind == 'nlen64':
-            body.append((f'reader_u64(r, &has_{name})', None))
-        elif kind in ('iatt', 'lock', 'lease', 'locklist'):
-            body.append((f'decode_{kind}(r, &in->{name})', None))
-        elif kind == 'dict':
-            body.append((f'dict_decode(r, &in->{name})', None))
-        elif kind == 'psize':
-            body.append((f'reader_u32(r, &size_{name})', None))
+# How a field is written and read: {m} is the member, {n} the name.
+PARTS = ('iatt', 'lock', 'lease', 'locklist', 'dirents', 'direntsp', 'statfs', 'bytes')
+ENCODE = {
+    'inode': 'encode_inode(w, {m});', 'fdgfid': 'encode_fd_gfid(w, {m});',
+    'u32': 'writer_u32(w, {m});', 'i32': 'writer_u32(w, (uint32_t){m});',
+    'u64': 'writer_u64(w, {m});', 'name': 'writer_str(w, {m});', 'text': 'writer_str(w, {m});',
+    'nlen': 'writer_u32(w, {m} != NULL);', 'nlen64': 'writer_u64(w, {m} != NULL);',
+    'dict': 'dict_encode(w, {m});', 'psize': 'writer_u32(w, {m}.bytes);',
+    'size': 'writer_u32(w, {m}.bytes);', **{part: 'encode_%s(w, &{m});' % part for part in PARTS},
+}
+DECODE = {
+    'inode': 'reader_gfid(r, &refs->gfid[refs->gfids++])',
+    'fdgfid': 'reader_gfid(r, &refs->fd_gfid[{i}])',
+    'u32': 'reader_u32(r, &{m})', 'i32': 'reader_i32(r, &{m})', 'u64': 'reader_u64(r, &{m})',
+    'name': 'reader_str(r, FOP_NAME_BYTES_MAX, (char **)&{m})',
+    'text': 'reader_str(r, FOP_TEXT_BYTES_MAX, (char **)&{m})',
+    'nlen': 'reader_u32(r, &has_{n})', 'nlen64': 'reader_u64(r, &has_{n})',
+    'dict': 'dict_decode(r, &{m})', 'psize': 'reader_u32(r, &size_{n})',
+    'size': 'reader_u32(r, &size_{n})', **{part: 'decode_%s(r, &{m})' % part for part in PARTS},
+}
+LOCALS = {'nlen': 'uint32_t has_{n} = 0;', 'nlen64': 'uint64_t has_{n} = 0;',
+          'psize': 'uint32_t size_{n} = 0;', 'size': 'uint32_t size_{n} = 0;'}
+FAIL = '    if ((ret = {call}) < 0)\n        return ret;\n'
+
+
+def locals_of(fields):
+    return ''.join('    ' + LOCALS[k].format(n=n) + '\n' for k, n in fields if k in LOCALS)
+
+
+def decode_args(f):
+    out = [f'static int decode_{f.name}_args(struct reader *r, struct payload *payload,\n'
+           f'    struct {f.name}_args *in, struct fop_refs *refs)\n{{\n{locals_of(f.ins)}'
+           '    (void)payload;\n    (void)refs;\n    int ret = 0;\n']
+    fd_names = [n for k, n in f.ins if k == 'fdgfid']
+    optional = [n for k, n in f.ins if k in ('nlen', 'nlen64')]
+    for kind, n in f.ins:
+        if kind == 'fdnum':
+            call = 'reader_i64(r, &refs->fd[refs->fds++])'
         elif kind == 'payload':
-            body.append((f'take_payload(r, payload, size_{name}, &in->{name})', None))
-    return body
+            call = f'take_payload(r, payload, size_{n}, &in->{n})'
+        elif kind == 'newfd':
+            continue
+        else:
+            index = fd_names.index(n) if kind == 'fdgfid' else 0
+            call = DECODE[kind].format(m='in->' + n, n=n, i=index)
+        out.append(FAIL.format(call=call))
+        if kind in ('name', 'text') and n in optional:
+            out.append(f'    if (has_{n} == 0)\n        in->{n} = NULL;\n')
+    return ''.join(out) + '    return ret;\n}\n\n'
+
+
+def encode_args(f):
+    out = [f'static void encode_{f.name}_args(const struct {f.name}_args *in, const int64_t *fds,\n'
+           '    struct writer *w)\n{\n    (void)fds;\n']
+    fd_index = 0
+    for kind, n in f.ins:
+        if kind == 'fdnum':
+            out.append(f'    writer_u64(w, (uint64_t)fds[{fd_index}]);\n')
+            fd_index += 1
+        elif kind in ENCODE:
+            out.append('    ' + ENCODE[kind].format(m='in->' + n, n=n) + '\n')
+    return ''.join(out) + '}\n\n'
+
+
+def encode_reply(f):
+    eof = next(('out->' + n for k, n in f.outs if k == 'eof'), 'false')
+    out = [f'static void encode_{f.name}_reply(int ret, const struct {f.name}_reply *out,\n'
+           f'    struct writer *w)\n{{\n    encode_result(w, ret, {eof});\n']
+    for kind, n in f.outs:
+        if kind == 'fdnum':
+            out.append(f'    writer_u64(w, (uint64_t)out->{n});\n')
+        elif kind in ENCODE:
+            out.append('    ' + ENCODE[kind].format(m='out->' + n, n=n) + '\n')
+    return ''.join(out) + '    (void)out;\n}\n\n'
+
+
+def decode_reply(f):
+    out = [f'static int decode_{f.name}_reply(struct reader *r, struct payload *payload,\n'
+           f'    struct {f.name}_reply *out, int *ret_result)\n{{\n{locals_of(f.outs)}'
+           '    bool eof = false;\n    int ret = decode_result(r, ret_result, &eof);\n'
+           '    (void)payload;\n    if (ret < 0)\n        return ret;\n']
+    for kind, n in f.outs:
+        if kind == 'eof':
+            out.append(f'    out->{n} = eof;\n')
+            continue
+        if kind == 'fdnum':
+            call = f'reader_i64(r, &out->{n})'
+        elif kind == 'text':
+            call = f'decode_text(r, &out->{n})'
+        elif kind == 'payload':
+            call = f'take_payload(r, payload, *ret_result < 0 ? 0 : size_{n}, &out->{n})'
+        else:
+            call = DECODE[kind].format(m='out->' + n, n=n)
+        out.append(FAIL.format(call=call))
+    return ''.join(out) + '    return 0;\n}\n\n'
+
+
+def bind_case(f):
+    text, inodes, fds = '', 0, 0
+    for k, n in f.ins:
+        member = f'        ((struct {f.name}_args *)args)->{n}'
+        if k == 'inode':
+            text += f'{member} = inodes[{inodes}];\n'
+            inodes += 1
+        elif k == 'fdnum':
+            text += f'{member} = fds[{fds}];\n'
+            fds += 1
+    return text + '        break;\n'
+
+
+def switch(fops, head, case, tail=''):
+    cases = ''.join(f'    case FOP_{f.name.upper()}:\n' + case(f) for f in fops)
+    return (f'{head}    switch (op) {{\n{cases}    case FOP_COUNT:\n        break;\n    }}\n'
+            f'{tail}}}\n\n')
+
+
+def member_of(fops, head, kind, members, field_kind):
+    """A function that gives the address of the one member of that kind, or NULL."""
+    cases = ''.join(f'    case FOP_{f.name.upper()}:\n'
+                    f'        return (void *)&((const struct {f.name}_{kind} *){kind})->{n};\n'
+                    for f in fops for k, n in getattr(f, members) if k == field_kind)
+    return (f'{head}\n{{\n    switch (op) {{\n{cases}    default:\n        return NULL;\n'
+            '    }\n}\n\n')
 
 
 def codec_c(fops):
-    out = [HEAD, '#include "fop/fop_codec.h"\n\n#include "fop/codec_parts.h"\n#include "rpc/dict_wire.h"\n\n']
+    out = [HEAD, '#include "fop/fop_codec.h"\n\n#include "fop/codec_parts.h"\n'
+           '#include "rpc/dict_wire.h"\n\n']
     for f in fops:
-        locals_ = ''.join(f'    uint32_t has_{n} = 0;\n' for k, n in f.ins if k == 'nlen')
-        locals_ += ''.join(f'    uint64_t has_{n} = 0;\n' for k, n in f.ins if k == 'nlen64')
-        locals_ += ''.join(f'    uint32_t size_{n} = 0;\n' for k, n in f.ins if k == 'psize')
-        out.append(f'static int decode_{f.name}_args(struct reader *r, struct payload *payload, '
-                   f'struct {f.name}_args *in,\n    struct fop_refs *refs)\n{{\n{locals_}'
-                   '    (void)payload;\n    (void)refs;\n    int ret = 0;\n')
-        for call, post in emit_decode_in(f):
-            out.append(f'    if ((ret = {call}) < 0)\n        return ret;\n')
-            if post:
-                out.append(post)
-        out.append('    return ret;\n}\n\n')
-        out.append(f'static void encode_{f.name}_args(const struct {f.name}_args *in, '
-                   'const int64_t *fds, struct writer *w)\n{\n    (void)fds;\n')
-        fd_index = 0
-        for kind, name in f.ins:
-            if kind == 'inode':
-                out.append(f'    encode_inode(w, in->{name});\n')
-            elif kind == 'fdgfid':
-                out.append(f'    encode_fd_gfid(w, in->{name});\n')
-            elif kind == 'fdnum':
-                out.append(f'    writer_u64(w, (uint64_t)fds[{fd_index}]);\n')
-                fd_index += 1
-            elif kind in ('u32', 'i32'):
-                out.append(f'    writer_u32(w, (uint32_t)in->{name});\n')
-            elif kind == 'u64':
-                out.append(f'    writer_u64(w, in->{name});\n')
-            elif kind in ('name', 'text'):
-                out.append(f'    writer_str(w, in->{name});\n')
-            elif kind == 'nlen':
-                out.append(f'    writer_u32(w, in->{name} != NULL);\n')
-            elif kind == 'nlen64':
-                out.append(f'    writer_u64(w, in->{name} != NULL);\n')
-            elif kind in ('iatt', 'lock', 'lease', 'locklist'):
-                out.append(f'    encode_{kind}(w, &in->{name});\n')
-            elif kind == 'dict':
-                out.append(f'    dict_encode(w, in->{name});\n')
-            elif kind == 'psize':
-                out.append(f'    writer_u32(w, in->{name}.bytes);\n')
-        out.append('}\n\n')
-        out.append(f'static void encode_{f.name}_reply(int ret, const struct {f.name}_reply *out, '
-                   'struct writer *w)\n{\n')
-        eof = next((n for k, n in f.outs if k == 'eof'), None)
-        out.append(f'    encode_result(w, ret, {"out->" + eof if eof else "false"});\n')
-        for kind, name in f.outs:
-            if kind == 'fdnum':
-                out.append(f'    writer_u64(w, (uint64_t)out->{name});\n')
-            elif kind in ('u32', 'i32'):
-                out.append(f'    writer_u32(w, (uint32_t)out->{name});\n')
-            elif kind == 'u64':
-                out.append(f'    writer_u64(w, out->{name});\n')
-            elif kind == 'text':
-                out.append(f'    writer_str(w, out->{name});\n')
-            elif kind in ('iatt', 'lock', 'lease', 'locklist', 'dirents', 'direntsp', 'statfs', 'bytes'):
-                out.append(f'    encode_{kind}(w, &out->{name});\n')
-            elif kind == 'dict':
-                out.append(f'    dict_encode(w, out->{name});\n')
-            elif kind == 'size':
-                out.append(f'    writer_u32(w, out->{name}.bytes);\n')
-        out.append('    (void)out;\n}\n\n')
-        size = ''.join(f'    uint32_t size_{n} = 0;\n' for k, n in f.outs if k == 'size')
-        out.append(f'static int decode_{f.name}_reply(struct reader *r, struct payload *payload,\n'
-                   f'    struct {f.name}_reply *out, int *ret_result)\n{{\n{size}'
-                   '    bool eof = false;\n    int ret = decode_result(r, ret_result, &eof);\n'
-                   '    (void)payload;\n    if (ret < 0)\n        return ret;\n')
-        for kind, name in f.outs:
-            call = None
-            if kind == 'fdnum':
-                call = f'reader_i64(r, &out->{name})'
-            elif kind in ('u32', 'i32', 'u64'):
-                call = f'reader_{kind}(r, &out->{name})'
-            elif kind == 'text':
-                call = f'decode_text(r, &out->{name})'
-            elif kind in ('iatt', 'lock', 'lease', 'locklist', 'dirents', 'direntsp', 'statfs', 'bytes'):
-                call = f'decode_{kind}(r, &out->{name})'
-            elif kind == 'dict':
-                call = f'dict_decode(r, &out->{name})'
-            elif kind == 'size':
-                call = f'reader_u32(r, &size_{name})'
-            elif kind == 'payload':
-                call = f'take_payload(r, payload, *ret_result < 0 ? 0 : size_{name}, &out->{name})'
-            elif kind == 'eof':
-                out.append(f'    out->{name} = eof;\n')
-            if call:
-                out.append(f'    if ((ret = {call}) < 0)\n        return ret;\n')
-        out.append('    return 0;\n}\n\n')
-
-    def switch(head, line, tail='    case FOP_COUNT:\n        break;\n    }\n'):
-        out.append(head + '    switch (op) {\n')
-        for f in fops:
-            out.append(f'    case FOP_{f.name.upper()}:\n' + line(f))
-        out.append(tail)
-
-    switch('int fop_decode_args(enum fop op, struct reader *r, struct payload *payload, void *args,\n'
-           '    struct fop_refs *refs)\n{\n    int ret = -EBADMSG;\n'
-           '    memset(args, 0, fop_info[op].args_size);\n    memset(refs, 0, sizeof(*refs));\n',
-           lambda f: f'        ret = decode_{f.name}_args(r, payload, args, refs);\n        break;\n')
-    out.append('    if (ret == 0 && (reader_left(r) != 0 || (payload && payload->bytes)))\n        ret = -EBADMSG;\n'
-               '    if (ret < 0)\n        fop_args_fini(op, args);\n    return ret;\n}\n\n')
-    switch('void fop_encode_args(enum fop op, const void *args, const int64_t fds[2], struct writer *w)\n{\n',
-           lambda f: f'        encode_{f.name}_args(args, fds, w);\n        break;\n')
-    out.append('}\n\n')
-    switch('void fop_encode_reply(enum fop op, int ret, const void *reply, struct writer *w)\n{\n',
-           lambda f: f'        encode_{f.name}_reply(ret, reply, w);\n        break;\n')
-    out.append('}\n\n')
-    switch('int fop_decode_reply(enum fop op, struct reader *r, struct payload *payload, void *reply,\n'
-           '    int *ret_result)\n{\n    int ret = -EBADMSG;\n',
-           lambda f: f'        ret = decode_{f.name}_reply(r, payload, reply, ret_result);\n        break;\n')
-    out.append('    if (ret == 0 && payload && payload->bytes)\n        ret = -EBADMSG;\n'
-               '    if (ret < 0)\n        fop_reply_fini(op, reply);\n    return ret;\n}\n\n')
-
-    def bind(f):
-        text, i, j = '', 0, 0
-        for k, n in f.ins:
-            if k == 'inode':
-                text += f'        ((struct {f.name}_args *)args)->{n} = inodes[{i}];\n'
-                i += 1
-            elif k == 'fdnum':
-                text += f'        ((struct {f.name}_args *)args)->{n} = fds[{j}];\n'
-                j += 1
-        return text + '        break;\n'
-    switch('void fop_bind(enum fop op, void *args, struct inode *const inodes[3], struct fd *const fds[2])\n{\n',
-           bind)
-    out.append('}\n\n')
-    for fn, kind, members in (('fop_args_payload', 'args', 'ins'), ('fop_reply_payload', 'reply', 'outs')):
-        out.append(f'struct payload *{fn}(enum fop op, const void *{kind})\n{{\n    switch (op) {{\n')
-        for f in fops:
-            for k, n in getattr(f, members):
-                if k == 'payload':
-                    out.append(f'    case FOP_{f.name.upper()}:\n        return (struct payload *)'
-                               f'&((const struct {f.name}_{kind} *){kind})->{n};\n')
-        out.append('    default:\n        return NULL;\n    }\n}\n\n')
-    out.append('struct fd **fop_new_fd(enum fop op, void *args)\n{\n    switch (op) {\n')
-    for f in fops:
-        for k, n in f.ins:
-            if k == 'newfd':
-                out.append(f'    case FOP_{f.name.upper()}:\n        return &((struct {f.name}_args *)args)->{n};\n')
-    out.append('    default:\n        return NULL;\n    }\n}\n')
+        out += [decode_args(f), encode_args(f), encode_reply(f), decode_reply(f)]
+    out.append(switch(
+        fops, 'int fop_decode_args(enum fop op, struct reader *r, struct payload *payload,\n'
+        '    void *args, struct fop_refs *refs)\n{\n    int ret = -EBADMSG;\n'
+        '    memset(args, 0, fop_info[op].args_size);\n    memset(refs, 0, sizeof(*refs));\n',
+        lambda f: f'        ret = decode_{f.name}_args(r, payload, args, refs);\n        break;\n',
+        '    if (ret == 0 && (reader_left(r) != 0 || (payload && payload->bytes)))\n'
+        '        ret = -EBADMSG;\n'
+        '    if (ret < 0)\n        fop_args_fini(op, args);\n    return ret;\n'))
+    out.append(switch(
+        fops, 'void fop_encode_args(enum fop op, const void *args, const int64_t fds[2],\n'
+        '    struct writer *w)\n{\n',
+        lambda f: f'        encode_{f.name}_args(args, fds, w);\n        break;\n'))
+    out.append(switch(
+        fops, 'void fop_encode_reply(enum fop op, int ret, const void *reply, struct writer *w)\n'
+        '{\n', lambda f: f'        encode_{f.name}_reply(ret, reply, w);\n        break;\n'))
+    out.append(switch(
+        fops, 'int fop_decode_reply(enum fop op, struct reader *r, struct payload *payload,\n'
+        '    void *reply, int *ret_result)\n{\n    int ret = -EBADMSG;\n',
+        lambda f: f'        ret = decode_{f.name}_reply(r, payload, reply, ret_result);\n'
+        '        break;\n',
+        '    if (ret == 0 && payload && payload->bytes)\n        ret = -EBADMSG;\n'
+        '    if (ret < 0)\n        fop_reply_fini(op, reply);\n    return ret;\n'))
+    out.append(switch(fops, 'void fop_bind(enum fop op, void *args, struct inode *const inodes[3],\n'
+                      '    struct fd *const fds[2])\n{\n', bind_case))
+    out.append(member_of(fops, 'struct payload *fop_args_payload(enum fop op, const void *args)',
+                         'args', 'ins', 'payload'))
+    out.append(member_of(fops, 'struct payload *fop_reply_payload(enum fop op, const void *reply)',
+                         'reply', 'outs', 'payload'))
+    out.append(member_of(fops, 'struct fd **fop_new_fd(enum fop op, void *args)', 'args', 'ins',
+                         'newfd'))
     return ''.join(out)
 
 

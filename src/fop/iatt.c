@@ -57,7 +57,7 @@ void iatt_from_wire(struct iatt *iatt, const uint8_t wire[IATT_WIRE_BYTES])
     memcpy(&iatt->gfid, w.gfid, sizeof(w.gfid));
 }
 
-/* --- from the backend --------------------------------------------------------------------------- */
+/* --- from the backend ------------------------------------------------------------------------ */
 void iatt_from_stat(struct iatt *iatt, const struct stat *st, const gfid_t *gfid)
 {
     uint64_t needed = ((uint64_t)st->st_size + 511) / 512;
@@ -86,7 +86,7 @@ uint32_t iatt_dtype(uint32_t mode)
     return (mode & S_IFMT) >> 12; /* DT_x is S_IFx shifted, by definition of IFTODT */
 }
 
-/* --- directory entries ---------------------------------------------------------------------------- */
+/* --- directory entries ----------------------------------------------------------------------- */
 enum { CHUNK_BYTES = 16 * 1024 };
 
 struct chunk { /* entries lie one behind the other; chunks form a list */
@@ -155,7 +155,7 @@ void dirents_fini(struct dirents *list)
     memset(list, 0, sizeof(*list));
 }
 
-/* --- lists of locks -------------------------------------------------------------------------------- */
+/* --- lists of locks -------------------------------------------------------------------------- */
 int locklist_add(struct locklist *list, const struct lock *lock, const char *client_uid,
                  uint32_t flags)
 {

@@ -302,7 +302,7 @@ const gfid_t *inode_gfid(const struct inode *inode)
     return &inode->gfid;
 }
 
-/* --- open files ------------------------------------------------------------------------------------ */
+/* --- open files ------------------------------------------------------------------------------ */
 struct fd *fd_new(struct inode *inode, uint32_t flags, int32_t pid)
 {
     struct fd *fd = calloc(1, sizeof(*fd));
@@ -358,7 +358,7 @@ const gfid_t *fd_gfid(const struct fd *fd)
     return fd->inode ? &fd->inode->gfid : &gfid_null;
 }
 
-/* --- clients ----------------------------------------------------------------------------------------- */
+/* --- clients --------------------------------------------------------------------------------- */
 struct client *client_new(const char *uid, const char *address)
 {
     struct client *client = calloc(1, sizeof(*client));

@@ -6,8 +6,8 @@
 
 #include "graph/xlator.h"
 
-/* Defined by the translators. Weak: a program that needs a few of them links those only. */
-#define REAL(name) extern const struct xlator_type name __attribute__((weak))
+/* Defined by the translators. */
+#define REAL(name) extern const struct xlator_type name
 REAL(xlator_storage_posix);
 REAL(xlator_protocol_client);
 REAL(xlator_protocol_server);

@@ -446,6 +446,8 @@ static void reader(void *arg)
         if (ret == 0 && conn_queue_bytes(conn) > CONN_QUEUE_BYTES_MAX)
             ret = conn_wait_room(conn);
     }
+    if (ret == -ENOMEM && !conn->why)
+        conn->why = "no memory for a record";
     if (ret < 0 && conn->why)
         log_malformed(conn, ret);
     conn_close(conn);

@@ -7,7 +7,7 @@
 
 /* --- gfx_dict --------------------------------------------------------------------------------- */
 
-enum { PAIR_BYTES_MIN = 4 + 4 + 4 + 8 }; /* key length, a key's first word, type, smallest value */
+enum { PAIR_BYTES_MIN = 4 + 4 + 4 + 4 }; /* key length, a key, type, an empty value */
 
 static int decode_number(struct reader *r, const char *key, enum dict_type type, struct dict *dict)
 {

@@ -30,7 +30,7 @@ static bool passes(const struct xlator *xl, const struct call *call)
     return call->uid == (uint32_t)control->super_uid || call->pid < 0;
 }
 
-/* --- judging an inode ---------------------------------------------------------------------------- */
+/* --- judging an inode ------------------------------------------------------------------------ */
 static int stat_of(struct xlator *xl, struct call *call, struct inode *inode, struct iatt *ret_stat)
 {
     struct stat_reply reply = {};
@@ -78,7 +78,7 @@ static int need_owner(struct xlator *xl, struct call *call, struct inode *inode)
     return ret < 0 ? ret : stat.uid == call->uid ? 0 : -EPERM;
 }
 
-/* --- entries ----------------------------------------------------------------------------------------- */
+/* --- entries --------------------------------------------------------------------------------- */
 /* Write into the parent, and where it is sticky be the owner of it or of the entry. */
 static int need_removal(struct xlator *xl, struct call *call, struct inode *parent, const char *name,
                         bool may_be_absent)
@@ -191,7 +191,7 @@ static int control_rename(struct xlator *xl, struct call *call, const struct ren
     return ret < 0 ? ret : fop_rename(first_child(xl), call, in, out);
 }
 
-/* --- contents ------------------------------------------------------------------------------------------ */
+/* --- contents -------------------------------------------------------------------------------- */
 static uint32_t want_of(uint32_t flags)
 {
     uint32_t want = 0;
@@ -235,7 +235,7 @@ static int control_access(struct xlator *xl, struct call *call, const struct acc
     return ret < 0 || in->mask == 0 ? ret : judge(xl, call, in->inode, &stat, in->mask & 7);
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------ */
+/* --- attributes ------------------------------------------------------------------------------ */
 static int judge_setattr(struct xlator *xl, struct call *call, struct inode *inode,
                          const struct iatt *to, int32_t valid)
 {

@@ -82,7 +82,7 @@ const char *domain_intern_locked(struct locks_inode *li, const char *name)
     return domain->name;
 }
 
-/* --- who stands in whose way -------------------------------------------------------------------- */
+/* --- who stands in whose way ----------------------------------------------------------------- */
 static bool same_owner(const struct held *a, const struct held *b)
 {
     return a->client == b->client && lkowner_equal(&a->owner, &b->owner);
@@ -110,7 +110,7 @@ struct held *held_conflict_locked(const struct locks_inode *li, const struct hel
     return NULL;
 }
 
-/* --- deadlock: would `waits` (not yet queued) close a ring of waiting posix owners? ---------------- */
+/* --- deadlock: would `waits` (not yet queued) close a ring of waiting posix owners? ---------- */
 enum { DEADLOCK_DEPTH_MAX = 16 }; /* a longer ring is waited out, or interrupted */
 
 static bool ring_closes(const struct held *first, const struct held *blocker, int depth)
@@ -181,7 +181,7 @@ void held_decide_locked(struct held *want, int result)
     fiber_wake(waiter);
 }
 
-/* --- granting ------------------------------------------------------------------------------------ */
+/* --- granting -------------------------------------------------------------------------------- */
 static void take_granted_locked(struct locks_inode *li, struct held *want)
 {
     if (want->kind == HELD_POSIX)
@@ -225,7 +225,7 @@ void locks_grant_locked(struct xlator *xl, struct locks_inode *li)
     }
 }
 
-/* --- waiting --------------------------------------------------------------------------------------- */
+/* --- waiting --------------------------------------------------------------------------------- */
 struct cancel_arg {
     struct xlator *xl;
     struct held *want;
@@ -264,7 +264,7 @@ static int wait_for(struct xlator *xl, struct call *call, struct held *want)
     return result;
 }
 
-/* --- taking ------------------------------------------------------------------------------------------ */
+/* --- taking ---------------------------------------------------------------------------------- */
 /* Everything that a grant may need is allocated first, so that it cannot fail half-way. */
 static int prepare(struct held *want, const struct call *call, bool block)
 {

@@ -22,7 +22,7 @@ enum lk_cmd { LK_GET, LK_SET, LK_SET_WAIT, LK_GET_FD = 6 };
 enum inodelk_cmd { INODELK_GET, INODELK_SET, INODELK_SET_WAIT };
 enum entrylk_cmd { ENTRYLK_LOCK, ENTRYLK_UNLOCK, ENTRYLK_LOCK_NB };
 
-/* --- ranges of the wire -------------------------------------------------------------------------- */
+/* --- ranges of the wire ---------------------------------------------------------------------- */
 static int range_of(const struct lock *lock, struct held *held)
 {
     if (lock->whence != SEEK_SET || lock->start > INT64_MAX || lock->len > INT64_MAX)
@@ -40,7 +40,7 @@ static void lock_of(const struct held *held, struct lock *lock)
     lock->len = held->end == UINT64_MAX ? 0 : held->end - held->start + 1;
 }
 
-/* --- fcntl and flock --------------------------------------------------------------------------------- */
+/* --- fcntl and flock ------------------------------------------------------------------------- */
 static int get_lock(struct xlator *xl, struct inode *inode, struct held *want, struct lock *out)
 {
     struct locks *locks = xl->state;
@@ -167,7 +167,7 @@ static void locks_release(struct xlator *xl, struct fd *fd, void *state)
     drop_posix(xl, fd->inode, is_through_fd, fd);
 }
 
-/* --- inodelk -------------------------------------------------------------------------------------------- */
+/* --- inodelk --------------------------------------------------------------------------------- */
 static int unlock_exact(struct xlator *xl, struct inode *inode, const struct held *want,
                         const char *domain)
 {
@@ -226,7 +226,7 @@ static int locks_finodelk(struct xlator *xl, struct call *call, const struct fin
     return inode_lock(xl, call, in->fd->inode, in->cmd, &in->lock, in->domain);
 }
 
-/* --- entrylk ---------------------------------------------------------------------------------------------- */
+/* --- entrylk --------------------------------------------------------------------------------- */
 static int entry_lock(struct xlator *xl, struct call *call, struct inode *inode, uint32_t cmd,
                       uint32_t type, const char *name, const char *domain)
 {
@@ -260,7 +260,7 @@ static int locks_fentrylk(struct xlator *xl, struct call *call, const struct fen
     return entry_lock(xl, call, in->fd->inode, in->cmd, in->type, in->name, in->domain);
 }
 
-/* --- what others ask about locks ------------------------------------------------------------------------ */
+/* --- what others ask about locks ------------------------------------------------------------- */
 static int64_t count_kind(struct xlator *xl, struct inode *inode, enum held_kind kind,
                           const char *domain)
 {
@@ -358,7 +358,7 @@ static int locks_getactivelk(struct xlator *xl, struct call *call, const struct 
     return ret < 0 ? ret : (int)out->locks.count;
 }
 
-/* --- ends ---------------------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------ */
 static void drop_client_locked(struct xlator *xl, struct held *held)
 {
     struct locks_inode *li = held->inode;
@@ -407,7 +407,7 @@ static void locks_forget(struct xlator *xl, struct inode *inode, void *state)
     free(li);
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
 static int check_mandatory(struct xlator *xl)
 {
     struct locks *locks = xl->state;

@@ -62,7 +62,7 @@ struct locks {
     _Atomic uint64_t granted, blocked, refused;
 };
 
-/* --- held.c: granting, waiting, dropping. *_locked: the caller holds locks->mutex --------------- */
+/* --- held.c: granting, waiting, dropping. *_locked: the caller holds locks->mutex ------------ */
 struct held *held_new(enum held_kind kind, const struct call *call) nowait; /* NULL: no memory */
 void held_free(struct held *held) nowait;
 

@@ -5,7 +5,7 @@
 
 #include "xlators/features/locks/locks.h"
 
-/* --- ranges ------------------------------------------------------------------------------------- */
+/* --- ranges ---------------------------------------------------------------------------------- */
 static bool is_owners(const struct held *held, const struct held *want)
 {
     return held->kind == HELD_POSIX && held->client == want->client &&

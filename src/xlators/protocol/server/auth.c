@@ -93,7 +93,7 @@ static bool item_matches(const char *item, const struct env_address *peer, const
     return host_matches(item, bytes);
 }
 
-/* --- a list --------------------------------------------------------------------------------------- */
+/* --- a list ---------------------------------------------------------------------------------- */
 /* "/dir(a|b)": whether dir is the one asked for; *ret_items then holds "a|b". */
 static bool subdir_form(char *word, const char *subdir, char **ret_items)
 {
@@ -138,7 +138,7 @@ static bool list_matches(const char *list, const struct auth_request *request, c
     return false;
 }
 
-/* --- the two modules --------------------------------------------------------------------------- */
+/* --- the two modules ------------------------------------------------------------------------- */
 static const char *rule(const struct xlator *xl, const char *module, const char *name,
                         const char *what)
 {

@@ -37,7 +37,7 @@ static int refuse(struct handshake *shake, int ret, const char *format, ...)
     return ret;
 }
 
-/* --- its steps ----------------------------------------------------------------------------------- */
+/* --- its steps ------------------------------------------------------------------------------- */
 static struct xlator *find_export(const struct xlator *xl, const char *name)
 {
     for (uint32_t i = 0; i < xl->child_count; i++)
@@ -183,7 +183,7 @@ static int shake_hands(struct handshake *shake)
     return ret < 0 ? ret : make_session(shake, export_, uid, trusted);
 }
 
-/* --- replies ------------------------------------------------------------------------------------------ */
+/* --- replies --------------------------------------------------------------------------------- */
 static int fill_reply(struct handshake *shake, int ret)
 {
     struct server *server = shake->xl->state;

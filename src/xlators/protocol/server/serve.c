@@ -22,7 +22,7 @@ struct serving {
     union fop_reply reply;
 };
 
-/* --- names of the wire to inodes and fds --------------------------------------------------------- */
+/* --- names of the wire to inodes and fds ----------------------------------------------------- */
 static int resolve_inodes(struct serving *serving)
 {
     struct session *session = serving->session;
@@ -174,7 +174,7 @@ static int resolve(struct serving *serving)
     return ret < 0 ? ret : check(serving);
 }
 
-/* --- a subdirectory mount: its directory is the client's root ---------------------------------------- */
+/* --- a subdirectory mount: its directory is the client's root -------------------------------- */
 static void show_as_root(const struct session *session, struct iatt *iatt)
 {
     if (gfid_equal(&iatt->gfid, &session->subdir->gfid)) {
@@ -203,7 +203,7 @@ static void map_reply(const struct session *session, enum fop op, union fop_repl
     }
 }
 
-/* --- one request ----------------------------------------------------------------------------------------- */
+/* --- one request ----------------------------------------------------------------------------- */
 static void serving_fini(struct serving *serving)
 {
     for (int i = 0; i < 3; i++)
@@ -276,7 +276,7 @@ static void serve_fop(struct rpc_request *req)
     serving_fini(&serving);
 }
 
-/* --- what is no operation ----------------------------------------------------------------------------------- */
+/* --- what is no operation -------------------------------------------------------------------- */
 static void serve_null(struct rpc_request *req)
 {
     struct writer *w = rpc_reply_begin(req);

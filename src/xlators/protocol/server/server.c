@@ -19,7 +19,7 @@
 
 enum { DEFAULT_PORT = 24007, CALLBACK_CHILD_UP = 6, CALLBACK_CHILD_DOWN = 7, ADDRESSES_MAX = 8 };
 
-/* --- connections ------------------------------------------------------------------------------- */
+/* --- connections ----------------------------------------------------------------------------- */
 static void disconnected(struct rpc_conn *conn)
 {
     struct xlator *xl = rpc_server_arg(rpc_conn_server(conn));
@@ -56,7 +56,7 @@ static void server_event(struct xlator *xl, struct xlator *child, enum xlator_ev
     xlator_notify(xl, event, data);
 }
 
-/* --- listening ---------------------------------------------------------------------------------- */
+/* --- listening ------------------------------------------------------------------------------- */
 static bool transport_is(const struct server *server, const char *word)
 {
     const char *type = server->transport_type;
@@ -137,7 +137,7 @@ static int listen_tcp(struct xlator *xl)
     return listen_at(xl, &address[0]);
 }
 
-/* --- life -------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------ */
 static int server_init(struct xlator *xl)
 {
     struct server *server = xl->state;
@@ -214,7 +214,7 @@ static void server_dump(struct xlator *xl, struct dump *dump)
     dump_value(dump, "child_up", "%d", server->child_is_up);
 }
 
-/* --- options -------------------------------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------------------------- */
 static const char *const transports[] = {
     "tcp", "socket", "unix", "ib-sdp", "ib-verbs", "rdma", "rpc", "rpc-over-rdma", "tcp/server",
     "ib-verbs/server", "socket/server", "unix/server", "tcp,rdma", "rdma,tcp", NULL,

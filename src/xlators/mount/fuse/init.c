@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* INIT: what kernel and we agree on. Only what the kernel offers is taken. */
+#include <errno.h>
+
+#include "xlators/mount/fuse/attr.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    MAJOR = 7,
+};
+
+/* What this mount can do, whatever the kernel says. */
+static uint64_t flags_wanted(const struct fuse_options *options)
+{
+    uint64_t flags = FUSE_ASYNC_READ | FUSE_POSIX_LOCKS | FUSE_ATOMIC_O_TRUNC | FUSE_BIG_WRITES |
+                     FUSE_FLOCK_LOCKS | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS | FUSE_ABORT_ERROR |
+                     FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS | FUSE_HANDLE_KILLPRIV_V2 |
+                     FUSE_SETXATTR_EXT | FUSE_INIT_EXT | WIRE_INIT_DIRECT_IO_ALLOW_MMAP;
+
+    if (options->auto_invalidation)
+        flags |= FUSE_AUTO_INVAL_DATA;
+    if (options->use_readdirp)
+        flags |= FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO;
+    if (options->acl) /* the kernel checks ACLs, and leaves the umask to us (default ACLs) */
+        flags |= FUSE_POSIX_ACL | FUSE_DONT_MASK;
+    if (options->writeback_cache)
+        flags |= FUSE_WRITEBACK_CACHE;
+    return flags;
+}
+
+static uint64_t flags_offered(const struct fuse_init_in *in)
+{
+    uint64_t flags = in->flags;
+
+    if (flags & FUSE_INIT_EXT)
+        flags |= (uint64_t)in->flags2 << 32;
+    return flags;
+}
+
+static void fuse_agreed(struct fuse *fuse, bool refused)
+{
+    HOLD(&fuse->mutex);
+    fuse->ready = !refused;
+    fuse->refused = refused;
+    fcond_wake_all(&fuse->changed);
+}
+
+/* An older major: it cannot be ours. A newer one asks again with ours. */
+static int other_major_run(struct request *req, uint32_t major)
+{
+    struct fuse_init_out out = { .major = MAJOR, .minor = WIRE_MINOR };
+
+    if (major > MAJOR)
+        return request_reply(req, &out, sizeof(out));
+    fuse_agreed(req->fuse, true);
+    return -EPROTO;
+}
+
+static void init_fill(const struct fuse *fuse, const struct fuse_init_in *in,
+                      struct fuse_init_out *out)
+{
+    const struct fuse_options *options = &fuse->options;
+
+    *out = (struct fuse_init_out){
+        .major = MAJOR,
+        .minor = fuse->minor,
+        .max_readahead = in->max_readahead,
+        .flags = (uint32_t)fuse->flags,
+        .flags2 = (uint32_t)(fuse->flags >> 32),
+        .max_background = (uint16_t)MIN(options->background_qlen, UINT16_MAX),
+        .congestion_threshold = (uint16_t)MIN(options->congestion_threshold, UINT16_MAX),
+        .max_write = FUSE_REQUEST_BYTES_MAX,
+        .max_pages = FUSE_REQUEST_BYTES_MAX / PAGE_BYTES,
+        .time_gran = options->times_granularity ? (uint32_t)options->times_granularity : 1,
+    };
+}
+
+int init_run(struct request *req)
+{
+    struct fuse *fuse = req->fuse;
+    struct fuse_init_in in = {};
+    struct fuse_init_out out;
+
+    __builtin_memcpy(&in, req->body, MIN(sizeof(in), (size_t)req->body_bytes));
+    if (in.major != MAJOR)
+        return other_major_run(req, in.major);
+    if (in.minor < WIRE_MINOR_MIN) {
+        log_error(fuse->xl, 0, "the kernel's FUSE protocol 7.%u is too old: 7.%u (Linux 3.15) is needed",
+                  in.minor, WIRE_MINOR_MIN);
+        fuse_agreed(fuse, true);
+        return -EPROTO;
+    }
+    fuse->minor = MIN(in.minor, (uint32_t)WIRE_MINOR);
+    fuse->flags = flags_offered(&in) & flags_wanted(&fuse->options);
+    if (fuse->options.acl && !(fuse->flags & FUSE_POSIX_ACL))
+        log_warn(fuse->xl, 0, "this kernel does not check ACLs on FUSE: they are shown, not enforced");
+    init_fill(fuse, &in, &out);
+    int ret = request_reply(req, &out, sizeof(out));
+    if (ret == 0) {
+        log_info(fuse->xl, 0, "serving the kernel with FUSE protocol 7.%u (it offers 7.%u)",
+                 fuse->minor, in.minor);
+        fuse_agreed(fuse, false);
+    }
+    return ret;
+}
