@@ -170,12 +170,12 @@ def main():
     integration(runner, soak)
     sanitized, fuzzing = runner.build + "-asan", runner.build + "-fuzz"
     if not args.list and (not args.only or args.only in "unit, ASan and UBSan"):
-        runner.make(sanitized, "-Db_sanitize=address,undefined", "-Db_lundef=false")
+        runner.make(sanitized, "-Dwerror=false", "-Db_sanitize=address,undefined", "-Db_lundef=false")
     runner.unit_tests("unit, ASan and UBSan", sanitized, 900, SANITIZED)
     runner.part("A volfiles, ASan and UBSan", [sys.executable, "tests/interop/a_volfiles.py"], 600,
                 {**SANITIZED, "MORTAR_BUILD": sanitized})
     if not args.list and (not args.only or "fuzz" in args.only):
-        runner.make(fuzzing, "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+        runner.make(fuzzing, "-Dwerror=false", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
                     env={**os.environ, "CC": "clang"})
         runner.fuzz(fuzzing)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Payload buffers. Address space for the largest arena there may be is reserved once; memory comes by
- * touching it. It is handed out in extents of 1 MiB, each one 1 MiB buffer or many of one smaller
- * class:
+/* Payload buffers. Address space for the largest arena there may be is reserved once; memory comes
+ * by touching it. It is handed out in extents of 1 MiB, each one 1 MiB buffer or many of one
+ * smaller class:
  *
  *     extent      0         1                  2                      3 ...
  *     arena   | 1 MiB | 8 x 128 KiB | 128 KiB, 128 KiB, ... | 256 x 4 KiB | not used yet
@@ -41,9 +41,9 @@ static const uint32_t class_bytes[CLASSES] = { 4096, 32768, 131072, BUF_BYTES_MA
 struct extent {
     struct buf *bufs; /* an array; its length is by class */
     uint32_t class_;
-    uint32_t used;    /* buffers that are not free */
-    bool is_dirty;    /* has been touched since it was last given back to the kernel */
-    bool is_recent;   /* used since the last tidying */
+    uint32_t used;  /* buffers that are not free */
+    bool is_dirty;  /* has been touched since it was last given back to the kernel */
+    bool is_recent; /* used since the last tidying */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -63,7 +63,7 @@ struct want { /* on the stack of who wants */
 static TAILQ_HEAD(, want) wants = TAILQ_HEAD_INITIALIZER(wants);
 static struct fcond served = { .waiters = TAILQ_HEAD_INITIALIZER(served.waiters) };
 
-/* --- extents ------------------------------------------------------------------------------------ */
+/* --- extents ---------------------------------------------------------------------------------- */
 
 static uint32_t extent_bufs(uint32_t class_)
 {
@@ -105,7 +105,8 @@ static bool extent_cut(uint32_t index, uint32_t class_)
     char *data = arena + (size_t)index * EXTENT_BYTES;
     for (uint32_t i = n; i-- > 0;) {
         bufs[i] = (struct buf){ .data = data + (size_t)i * class_bytes[class_],
-                                .capacity = class_bytes[class_], .class_ = class_,
+                                .capacity = class_bytes[class_],
+                                .class_ = class_,
                                 .next = free_bufs[class_] };
         free_bufs[class_] = &bufs[i];
     }
@@ -141,7 +142,7 @@ static bool class_grow_locked(uint32_t class_)
     return false;
 }
 
-/* --- taking and giving back --------------------------------------------------------------------- */
+/* --- taking and giving back ------------------------------------------------------------------- */
 
 static struct buf *buf_take_locked(uint32_t class_)
 {
@@ -245,7 +246,7 @@ void buf_unref(struct buf *buf)
         serve_line_locked();
 }
 
-/* --- limit, figures, tidying -------------------------------------------------------------------- */
+/* --- limit, figures, tidying ------------------------------------------------------------------ */
 
 void buf_get_stats(struct buf_stats *ret_stats)
 {
@@ -283,7 +284,7 @@ bool buf_tidy(void)
     return more;
 }
 
-/* --- payloads ----------------------------------------------------------------------------------- */
+/* --- payloads --------------------------------------------------------------------------------- */
 
 static void payload_append(struct payload *payload, struct buf *buf, void *data, uint32_t bytes)
 {
@@ -308,8 +309,8 @@ int payload_alloc(struct payload *payload, uint32_t bytes)
 {
     uint32_t classes[PAYLOAD_SEGS_MAX], count = 0;
     struct buf *bufs[PAYLOAD_SEGS_MAX];
-    if (bytes > PAYLOAD_BYTES_MAX || payload->segs + (bytes + BUF_BYTES_MAX - 1) / BUF_BYTES_MAX >
-                                         PAYLOAD_SEGS_MAX)
+    if (bytes > PAYLOAD_BYTES_MAX ||
+        payload->segs + (bytes + BUF_BYTES_MAX - 1) / BUF_BYTES_MAX > PAYLOAD_SEGS_MAX)
         return -E2BIG;
     for (uint32_t left = bytes; left > 0; left -= MIN(left, (uint32_t)BUF_BYTES_MAX))
         classes[count++] = class_for(MIN(left, (uint32_t)BUF_BYTES_MAX));

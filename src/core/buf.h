@@ -14,16 +14,16 @@
 enum {
     BUF_BYTES_MIN = 4096,
     BUF_BYTES_MAX = 1 << 20,
-    PAYLOAD_SEGS_MAX = 18,                       /* 16 MiB and a piece at either end */
+    PAYLOAD_SEGS_MAX = 18, /* 16 MiB and a piece at either end */
     PAYLOAD_BYTES_MAX = 16 * BUF_BYTES_MAX,
 };
 
 struct buf {
-    void *data;         /* page-aligned */
-    uint32_t capacity;  /* of its class: 4 KiB, 32 KiB, 128 KiB, 1 MiB */
+    void *data;        /* page-aligned */
+    uint32_t capacity; /* of its class: 4 KiB, 32 KiB, 128 KiB, 1 MiB */
     uint32_t class_;
     _Atomic uint32_t refs;
-    struct buf *next;   /* in its free list */
+    struct buf *next; /* in its free list */
 };
 
 /* A buffer of at least bytes (<= BUF_BYTES_MAX). Never NULL: parks the fiber while the arena is at
@@ -51,7 +51,7 @@ struct payload {
 void payload_add(struct payload *payload, struct buf *buf, uint32_t offset, uint32_t bytes) nowait;
 /* Borrowed memory (a guest's iovec): nothing is freed. */
 void payload_add_borrowed(struct payload *payload, void *data, uint32_t bytes) nowait;
-/* Room for bytes in fresh buffers (whole MiB ones, then what fits); -E2BIG over PAYLOAD_BYTES_MAX. */
+/* Room for bytes in fresh buffers: whole MiB ones, then what fits. -E2BIG: over the maximum. */
 must_check int payload_alloc(struct payload *payload, uint32_t bytes);
 /* Keeps the first bytes only. */
 void payload_truncate(struct payload *payload, uint32_t bytes) nowait;

@@ -62,7 +62,7 @@ const char *env_variable(const char *name)
     return getenv(name);
 }
 
-/* --- clock and randomness ----------------------------------------------------------------------- */
+/* --- clock and randomness --------------------------------------------------------------------- */
 
 uint64_t env_now_ns(void)
 {
@@ -89,7 +89,7 @@ void env_sleep(uint64_t ns)
     assert(!woken);
 }
 
-/* --- iovecs ------------------------------------------------------------------------------------- */
+/* --- iovecs ----------------------------------------------------------------------------------- */
 
 uint64_t env_iov_bytes(const struct iovec *iov, int count)
 {
@@ -115,7 +115,7 @@ int env_iov_window(const struct iovec *iov, int count, uint64_t skip,
     return n;
 }
 
-/* --- file data ---------------------------------------------------------------------------------- */
+/* --- file data -------------------------------------------------------------------------------- */
 
 ssize_t env_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset, int env_flags)
 {
@@ -145,7 +145,7 @@ int env_fsync(int fd, bool data_only)
     return fiber_self() ? env_ops->fsync(fd, data_only) : env_direct_fsync(fd, data_only);
 }
 
-/* --- sockets ------------------------------------------------------------------------------------ */
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 /* Under sim threads have no network: only fibers talk there. */
 static bool is_sim_thread(void)

@@ -25,7 +25,11 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull
 
-enum env_kind { ENV_URING, ENV_PLAIN, ENV_SIM };
+enum env_kind {
+    ENV_URING,
+    ENV_PLAIN,
+    ENV_SIM
+};
 
 /* Chooses the backend, before lanes_run. NULL: $MORTAR_ENV (uring | plain | sim), else uring where
  * the kernel grants it, else plain. -EINVAL: unknown name. seed counts for sim only. */
@@ -34,7 +38,7 @@ enum env_kind env_kind(void) nowait;
 const char *env_name(void) nowait;
 
 /* --- clock and randomness ------------------------------------------------------------------- */
-uint64_t env_now_ns(void) nowait;          /* monotonic */
+uint64_t env_now_ns(void) nowait; /* monotonic */
 struct timespec env_wallclock(void) nowait;
 void env_random(void *bytes, size_t count) nowait;
 void env_sleep(uint64_t ns);
@@ -43,7 +47,7 @@ void env_sleep(uint64_t ns);
 struct env_timer;
 must_check int env_timer_start(uint64_t after_ns, fiber_fn *fn, void *arg,
                                struct env_timer **ret_timer) nowait;
-/* true: stopped before it ran (fn will not run); false: it runs or ran. Frees the timer either way. */
+/* true: stopped before it ran (fn will not run); false: it runs or ran. Either way it is freed. */
 bool env_timer_cancel(struct env_timer *timer) nowait;
 
 /* --- file data: these may use the ring ------------------------------------------------------- */
@@ -51,12 +55,14 @@ ssize_t env_preadv(int fd, const struct iovec *iov, int count, uint64_t offset);
 ssize_t env_pwritev(int fd, const struct iovec *iov, int count, uint64_t offset, int rwf_flags);
 /* flags for what the caller knows: direct (O_DIRECT descriptor) goes to the ring, buffered writes
  * go to pwritev2 or a worker (perf-lab section 0.5). */
-enum { ENV_DIRECT = 1 };
+enum {
+    ENV_DIRECT = 1
+};
 ssize_t env_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset, int env_flags);
 ssize_t env_writev_file(int fd, const struct iovec *iov, int count, uint64_t offset, int env_flags);
 must_check int env_fsync(int fd, bool data_only);
 
-/* --- files and names: direct system calls; inside hop when they may wait for the disk ---------- */
+/* --- files and names: direct system calls; inside hop when they may wait for the disk --------- */
 must_check int env_openat(int dir, const char *path, int flags, mode_t mode);
 /* resolve: RESOLVE_* of openat2(2). */
 must_check int env_openat2(int dir, const char *path, uint64_t flags, uint64_t mode,
@@ -107,7 +113,8 @@ void env_identity_restore(void);
 /* Parks until one of poll(2)'s events, or until_ns of env's clock (0: for ever). What is ready, or
  * -ETIMEDOUT. */
 must_check int env_poll(int fd, short events, uint64_t until_ns);
-/* Reads or writes once, parking while the descriptor is not ready. On a fiber it must be O_NONBLOCK. */
+/* Reads or writes once, parking while the descriptor is not ready; on a fiber it must be
+ * O_NONBLOCK. */
 ssize_t env_read(int fd, void *buffer, size_t bytes);
 ssize_t env_readv(int fd, const struct iovec *iov, int count);
 ssize_t env_writev(int fd, const struct iovec *iov, int count);
@@ -148,7 +155,7 @@ struct env_creds {
 };
 must_check int env_peer_creds(int fd, struct env_creds *ret_creds) nowait; /* unix sockets */
 
-/* --- signals: read as events by a fiber -------------------------------------------------------- */
+/* --- signals: read as events by a fiber ------------------------------------------------------- */
 /* Blocks these signals for the whole process (before threads start) and returns a descriptor for
  * env_signal_wait. */
 must_check int env_signal_open(const int *signals, int count);

@@ -130,7 +130,7 @@ ssize_t env_copy_file_range(int in, uint64_t in_offset, int out, uint64_t out_of
     return env_call(copy_file_range(in, &from, out, &to, bytes, 0));
 }
 
-/* --- xattrs ------------------------------------------------------------------------------------- */
+/* --- xattrs ----------------------------------------------------------------------------------- */
 
 ssize_t env_fgetxattr(int fd, const char *name, void *value, size_t size)
 {
@@ -167,7 +167,8 @@ int env_setxattr(const char *path, const char *name, const void *value, size_t s
 
 ssize_t env_listxattr(const char *path, char *names, size_t size, bool follow)
 {
-    return follow ? env_call(listxattr(path, names, size)) : env_call(llistxattr(path, names, size));
+    return follow ? env_call(listxattr(path, names, size))
+                  : env_call(llistxattr(path, names, size));
 }
 
 int env_removexattr(const char *path, const char *name, bool follow)
@@ -181,9 +182,11 @@ int env_flock_ofd(int fd, int cmd, struct flock *lock)
 }
 
 /* --- identity: of the calling thread only, so by bare system calls (the C library's would change
- * all threads). fsuid last on the way out, first on the way back: it carries the capability. -------- */
+ * all threads). fsuid last on the way out, first on the way back: it carries the capability. --- */
 
-enum { OWN_GROUPS_MAX = 256 };
+enum {
+    OWN_GROUPS_MAX = 256
+};
 
 static struct {
     uid_t uid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a backend of env is: one table of operations. env.c calls it from fibers; threads that are no
- * fibers get the system calls of env_direct_*.
+/* What a backend of env is: one table of operations. env.c calls it from fibers; threads that are
+ * no fibers get the system calls of env_direct_*.
  *
  *     const struct env_ops env_plain = { .kind = ENV_PLAIN, .name = "plain", ... };
  *     ret = fiber_self() ? env_ops->recv(fd, buffer, bytes) : env_direct_recv(fd, buffer, bytes);
@@ -15,7 +15,7 @@
 enum {
     ENV_INLINE_WRITE_MAX = 128 * 1024, /* larger buffered writes go to a worker (perf-lab 0.5) */
     ENV_INLINE_READ_MAX = 128 * 1024,
-    ENV_WINDOW = 32,                   /* iovecs that a continued transfer passes at once */
+    ENV_WINDOW = 32, /* iovecs that a continued transfer passes at once */
 };
 
 struct env_ops {

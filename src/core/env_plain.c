@@ -13,7 +13,10 @@
 
 #include "core/env_internal.h"
 
-enum { EVENTS_PER_TURN = 64, FDS_STEP = 256 };
+enum {
+    EVENTS_PER_TURN = 64,
+    FDS_STEP = 256
+};
 
 struct plain_waiter {
     LIST_ENTRY(plain_waiter) next;
@@ -29,7 +32,7 @@ struct plain {
     struct plain_waiters *fds; /* who waits, by descriptor */
 };
 
-/* --- lanes -------------------------------------------------------------------------------------- */
+/* --- lanes ------------------------------------------------------------------------------------ */
 
 static int plain_probe(uint64_t seed)
 {
@@ -81,14 +84,14 @@ static void plain_lane_kick(struct lane *lane)
     assert(ret == sizeof(one));
 }
 
-/* --- waiting for descriptors -------------------------------------------------------------------- */
+/* --- waiting for descriptors ------------------------------------------------------------------ */
 
 static uint32_t waiters_events(struct plain_waiters *waiters)
 {
     uint32_t events = 0;
     struct plain_waiter *waiter;
     LIST_FOREACH(waiter, waiters, next)
-        events |= (uint32_t)waiter->events; /* POLLIN and POLLOUT are EPOLLIN and EPOLLOUT */
+    events |= (uint32_t)waiter->events; /* POLLIN and POLLOUT are EPOLLIN and EPOLLOUT */
     return events;
 }
 
@@ -208,7 +211,7 @@ static int plain_close(int fd)
     return env_socket_close(fd);
 }
 
-/* --- file data ---------------------------------------------------------------------------------- */
+/* --- file data -------------------------------------------------------------------------------- */
 
 struct file_job {
     int fd, count, rwf_flags;
@@ -258,8 +261,9 @@ static ssize_t plain_writev_file(int fd, const struct iovec *iov, int count, uin
     if (!(flags & ENV_DIRECT) && !(rwf_flags & (RWF_SYNC | RWF_DSYNC)) &&
         env_iov_bytes(iov, count) <= ENV_INLINE_WRITE_MAX)
         return env_direct_writev_file(fd, iov, count, offset, rwf_flags);
-    struct file_job job = { .fd = fd, .iov = iov, .count = count, .offset = offset,
-                            .rwf_flags = rwf_flags };
+    struct file_job job = {
+        .fd = fd, .iov = iov, .count = count, .offset = offset, .rwf_flags = rwf_flags
+    };
     hop(pool_default(), writev_job, &job);
     return job.ret;
 }

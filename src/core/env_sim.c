@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* env simulated: one lane, a clock that jumps to the next timer when nothing can run, randomness from
- * a seed. The network is in env_sim_net.c. The same seed gives the same order of everything.
+/* env simulated: one lane, a clock that jumps to the next timer when nothing can run, randomness
+ * from a seed. The network is in env_sim_net.c. The same seed gives the same order of everything.
  *
  * Files are real; each call on file data takes a seeded moment first. A hop's function runs on the
  * loop's own stack after such a moment, so it is no fiber there either.
  *
- * Descriptors of the real world (signals, /dev/fuse) may be waited for; while one is, the clock goes
- * with the real one, and nothing is promised about the order. */
+ * Descriptors of the real world (signals, /dev/fuse) may be waited for; while one is, the clock
+ * goes with the real one, and nothing is promised about the order. */
 #include "core/env_sim.h"
 
 #include <assert.h>
@@ -20,7 +20,8 @@
 enum {
     REAL_FDS_MAX = 256,
     EPOCH_S = 1893456000, /* 2030-01-01 00:00:00 UTC */
-    TURN_NS = 1000,       /* what a turn of busy fibers takes, so that who yields in a loop sees time go */
+    TURN_NS =
+        1000, /* what a turn of busy fibers takes, so that who yields in a loop sees time go */
 };
 
 struct sim_job {
@@ -45,7 +46,7 @@ static struct {
     TAILQ_HEAD(, sim_real_waiter) real_waiters;
 } sim;
 
-/* --- clock, randomness -------------------------------------------------------------------------- */
+/* --- clock, randomness ------------------------------------------------------------------------ */
 
 static int sim_probe(uint64_t seed)
 {
@@ -89,7 +90,7 @@ static void sim_sleep_off_fiber(uint64_t ns)
     sim.now_ns += ns;
 }
 
-/* --- the lane ----------------------------------------------------------------------------------- */
+/* --- the lane --------------------------------------------------------------------------------- */
 
 static int sim_lane_open(struct lane *lane)
 {
@@ -129,8 +130,9 @@ static void sim_poll_real(uint64_t until_ns)
     struct sim_real_waiter *waiter, *next;
     nfds_t n = 0;
     TAILQ_FOREACH(waiter, &sim.real_waiters, next)
-        pollfds[n++] = (struct pollfd){ .fd = waiter->fd, .events = waiter->events };
-    uint64_t left_ns = until_ns > sim.now_ns ? until_ns - sim.now_ns : 0, start_ns = env_real_now_ns();
+    pollfds[n++] = (struct pollfd){ .fd = waiter->fd, .events = waiter->events };
+    uint64_t left_ns = until_ns > sim.now_ns ? until_ns - sim.now_ns : 0,
+             start_ns = env_real_now_ns();
     struct timespec left = { .tv_sec = (time_t)(left_ns / NS_PER_S),
                              .tv_nsec = (long)(left_ns % NS_PER_S) };
     int ready = ppoll(pollfds, n, until_ns == UINT64_MAX ? NULL : &left, NULL);
@@ -153,7 +155,7 @@ static _Noreturn void sim_is_stuck(struct lane *lane)
 {
     struct fiber *fiber;
     LIST_FOREACH(fiber, &lane->live, live)
-        log_critical("core", 0, "fiber \"%s\" waits for: %s", fiber->name, fiber->why);
+    log_critical("core", 0, "fiber \"%s\" waits for: %s", fiber->name, fiber->why);
     log_critical("core", 0, "the simulation is stuck: no fiber can run and no timer is armed");
     abort();
 }
@@ -175,7 +177,7 @@ static int sim_wait_fd(int fd, short events, uint64_t until_ns)
     struct sim_real_waiter waiter = { .fiber = fiber_self(), .fd = fd, .events = events }, *other;
     int n = 0;
     TAILQ_FOREACH(other, &sim.real_waiters, next)
-        n++;
+    n++;
     if (n == REAL_FDS_MAX)
         return -ENOMEM;
     TAILQ_INSERT_TAIL(&sim.real_waiters, &waiter, next);
@@ -188,7 +190,7 @@ static int sim_wait_fd(int fd, short events, uint64_t until_ns)
     return waiter.ready & POLLNVAL ? -EBADF : waiter.ready;
 }
 
-/* --- hop and file data -------------------------------------------------------------------------- */
+/* --- hop and file data ------------------------------------------------------------------------ */
 
 static void sim_job_due(struct timer *timer)
 {
@@ -199,8 +201,9 @@ static void sim_job_due(struct timer *timer)
 static void sim_hop(struct pool *pool, hop_fn *fn, void *arg)
 {
     (void)pool;
-    struct sim_job job = { .timer.expire = sim_job_due, .fn = fn, .arg = arg,
-                           .fiber = fiber_self() };
+    struct sim_job job = {
+        .timer.expire = sim_job_due, .fn = fn, .arg = arg, .fiber = fiber_self()
+    };
     lane_timer_add(lane_current, &job.timer, sim.now_ns + (1 + sim_random(100)) * NS_PER_US);
     fiber_wait("worker");
 }
@@ -210,7 +213,8 @@ static void sim_moment(uint32_t us)
     env_sleep((1 + sim_random(us)) * NS_PER_US);
 }
 
-static ssize_t sim_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset, int flags)
+static ssize_t sim_readv_file(int fd, const struct iovec *iov, int count, uint64_t offset,
+                              int flags)
 {
     sim_moment(flags & ENV_DIRECT ? 200 : 20);
     return env_direct_readv_file(fd, iov, count, offset);

@@ -49,7 +49,7 @@ struct sim_socket {
     size_t window_used;
     uint64_t last_at_ns, end_at_ns; /* of the newest chunk; of the peer's end, 0: not ended */
 
-    int backlog;                    /* of a listener */
+    int backlog; /* of a listener */
     unsigned pending_count;
     STAILQ_HEAD(, sim_socket) pending;
     STAILQ_ENTRY(sim_socket) next_pending;
@@ -64,7 +64,7 @@ static uint64_t delay_ns(void)
     return (10 + sim_random(DELAY_US)) * NS_PER_US;
 }
 
-/* --- sockets and their numbers ------------------------------------------------------------------ */
+/* --- sockets and their numbers ---------------------------------------------------------------- */
 
 static struct sim_socket *socket_new(const struct env_address *address)
 {
@@ -139,7 +139,7 @@ void sim_net_reset(void)
         socket_free(LIST_FIRST(&all));
 }
 
-/* --- waiting ------------------------------------------------------------------------------------ */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /* Until somebody calls wake_all on the list, or until_ns (0: for ever). */
 static void wait_in(struct sim_waiters *waiters, const char *why, uint64_t until_ns)
@@ -160,7 +160,7 @@ static void wake_all(struct sim_waiters *waiters)
     }
 }
 
-/* --- addresses ---------------------------------------------------------------------------------- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 static uint16_t *port_of(struct env_address *address)
 {
@@ -260,7 +260,7 @@ int sim_local_address(int fd, struct env_address *ret_address)
     return 0;
 }
 
-/* --- listening and connecting ------------------------------------------------------------------- */
+/* --- listening and connecting ----------------------------------------------------------------- */
 
 int sim_listen(const struct env_address *address, int backlog)
 {
@@ -357,7 +357,7 @@ int sim_connect(const struct env_address *address, const struct env_address *bin
     return ret;
 }
 
-/* --- data --------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 
 static uint64_t arrival_ns(struct sim_socket *to)
 {
@@ -469,7 +469,7 @@ ssize_t sim_recv_all(int fd, const struct iovec *iov, int count)
     return (ssize_t)got;
 }
 
-/* --- ending ------------------------------------------------------------------------------------- */
+/* --- ending ----------------------------------------------------------------------------------- */
 
 static void stream_end(struct sim_socket *socket)
 {

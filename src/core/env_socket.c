@@ -2,8 +2,8 @@
 /* Kernel sockets, non-blocking: each call tries at once (MSG_DONTWAIT) and waits for readiness when
  * there is nothing to be had. All of plain's network, and uring's where an SQE has no advantage. */
 #include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <limits.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ static int wait_fd(int fd, short events, uint64_t until_ns)
                         : env_direct_wait_fd(fd, events, until_ns);
 }
 
-/* --- addresses ---------------------------------------------------------------------------------- */
+/* --- addresses -------------------------------------------------------------------------------- */
 
 int env_address_unix(const char *path, struct env_address *ret_address)
 {
@@ -94,13 +94,14 @@ int env_socket_resolve(const char *host, uint16_t port, int family,
         return -EINVAL;
     if (resolve_number(host, port, family, ret_addresses))
         return 1;
-    struct resolve_job job = { .host = host, .port = port, .family = family, .max = max,
-                               .addresses = ret_addresses };
+    struct resolve_job job = {
+        .host = host, .port = port, .family = family, .max = max, .addresses = ret_addresses
+    };
     hop(pool_default(), resolve_job, &job);
     return job.ret;
 }
 
-/* --- listening and connecting ------------------------------------------------------------------- */
+/* --- listening and connecting ----------------------------------------------------------------- */
 
 static int socket_new(int family)
 {
@@ -152,8 +153,8 @@ int env_socket_accept(int listener, struct env_address *ret_peer)
     struct env_address ignored, *peer = ret_peer ? ret_peer : &ignored;
     for (;;) {
         *peer = (struct env_address){ .bytes = sizeof(peer->sockaddr) };
-        int fd = (int)env_call(accept4(listener, (void *)&peer->sockaddr, &peer->bytes,
-                                       SOCK_NONBLOCK | SOCK_CLOEXEC));
+        int fd = (int)env_call(
+            accept4(listener, (void *)&peer->sockaddr, &peer->bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (is_accept_transient(fd))
             continue;
         if (fd != -EAGAIN)
@@ -208,7 +209,7 @@ int env_socket_connect(const struct env_address *address, const struct env_addre
     return ret < 0 ? ret : TAKE_FD(fd);
 }
 
-/* --- data --------------------------------------------------------------------------------------- */
+/* --- data ------------------------------------------------------------------------------------- */
 
 ssize_t env_socket_send(int fd, const struct iovec *iov, int count)
 {
@@ -272,7 +273,7 @@ int env_socket_close(int fd)
     return close(fd) < 0 && errno != EINTR ? -errno : 0; /* EINTR: it is closed (Linux) */
 }
 
-/* --- options ------------------------------------------------------------------------------------ */
+/* --- options ---------------------------------------------------------------------------------- */
 
 int env_socket_tcp_options(int fd, int keepalive_s, int interval_s, int count, int user_timeout_s)
 {
@@ -300,7 +301,7 @@ int env_socket_peer_creds(int fd, struct env_creds *ret_creds)
     return ret;
 }
 
-/* --- pipes, devices, signals -------------------------------------------------------------------- */
+/* --- pipes, devices, signals ------------------------------------------------------------------ */
 
 int env_poll(int fd, short events, uint64_t until_ns)
 {

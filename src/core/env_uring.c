@@ -3,8 +3,8 @@
  * lane's turn submits it all with one system call and reaps everything that is there.
  *
  * Choices by measurement: a buffered write is never an SQE (a kernel worker would take it); a small
- * read that is in the page cache is cheaper as preadv2(RWF_NOWAIT), at any depth (64 at once: 1.9 us
- * of processor time against 2.7); sends try at once. */
+ * read that is in the page cache is cheaper as preadv2(RWF_NOWAIT), at any depth (64 at once: 1.9
+ * us of processor time against 2.7); sends try at once. */
 #include <assert.h>
 #include <liburing.h>
 #include <limits.h>
@@ -33,7 +33,12 @@
 #define IORING_SQ_TASKRUN (1U << 2)
 #endif
 
-enum { SQ_ENTRIES = 256, CQ_ENTRIES = 4096, READS_AFTER_MISS = 7 };
+enum {
+    SQ_ENTRIES = 256,
+    CQ_ENTRIES = 4096,
+    SHIFT_MAX = 4,
+    READS_AFTER_MISS = 7
+};
 
 struct uring {
     struct io_uring ring;
@@ -50,23 +55,25 @@ struct uring_op {
     bool is_done;
 };
 
-/* --- the ring ----------------------------------------------------------------------------------- */
+/* --- the ring --------------------------------------------------------------------------------- */
 
-static int ring_open(struct io_uring *ring, bool *ret_has_taskrun_flag)
+/* The sizes are halved up to SHIFT_MAX times where memory is short. */
+static int ring_open(struct io_uring *ring, unsigned shift, bool *ret_has_taskrun_flag)
 {
     static const unsigned tries[] = {
         IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
         IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
         0,
     };
-    unsigned shift = 0, i = 0;
+    unsigned i = 0;
     int ret;
     do { /* older kernels lack flags; newer ones count the ring against RLIMIT_MEMLOCK */
         struct io_uring_params params = { .flags = tries[i] | IORING_SETUP_CQSIZE,
                                           .cq_entries = CQ_ENTRIES >> shift };
         ret = io_uring_queue_init_params(SQ_ENTRIES >> shift, ring, &params);
         *ret_has_taskrun_flag = tries[i] & IORING_SETUP_TASKRUN_FLAG;
-    } while ((ret == -EINVAL && ++i < ARRAY_SIZE(tries)) || (ret == -ENOMEM && ++shift <= 4));
+    } while ((ret == -EINVAL && ++i < ARRAY_SIZE(tries)) ||
+             (ret == -ENOMEM && ++shift <= SHIFT_MAX));
     unsigned needed = IORING_FEAT_EXT_ARG | IORING_FEAT_NODROP | IORING_FEAT_FAST_POLL;
     if (ret == 0 && (ring->features & needed) != needed) {
         io_uring_queue_exit(ring);
@@ -82,7 +89,7 @@ static int uring_probe(uint64_t seed)
     struct io_uring ring;
     struct io_uring_cqe *cqe;
     bool has_flag;
-    int ret = ring_open(&ring, &has_flag);
+    int ret = ring_open(&ring, SHIFT_MAX, &has_flag); /* small: its memory is freed only later */
     if (ret < 0)
         return ret;
     io_uring_prep_nop(io_uring_get_sqe(&ring));
@@ -110,7 +117,7 @@ static int uring_lane_open(struct lane *lane)
     if (!uring)
         return -ENOMEM;
     uring->kick = (int)env_call(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    int ret = uring->kick < 0 ? uring->kick : ring_open(&uring->ring, &uring->has_taskrun_flag);
+    int ret = uring->kick < 0 ? uring->kick : ring_open(&uring->ring, 0, &uring->has_taskrun_flag);
     if (ret < 0) {
         if (uring->kick >= 0)
             close(uring->kick);
@@ -166,7 +173,8 @@ static void uring_reap(struct uring *uring)
 {
     struct io_uring_cqe *cqe;
     unsigned head, n = 0;
-    io_uring_for_each_cqe(&uring->ring, head, cqe) {
+    io_uring_for_each_cqe(&uring->ring, head, cqe)
+    {
         uring_complete(uring, cqe);
         n++;
     }
@@ -211,7 +219,7 @@ static void uring_lane_turn(struct lane *lane, uint64_t until_ns)
     uring_reap(uring);
 }
 
-/* --- operations --------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static struct io_uring_sqe *uring_sqe(struct uring *uring)
 {
@@ -275,7 +283,7 @@ static int uring_wait_fd(int fd, short events, uint64_t until_ns)
     return ret;
 }
 
-/* --- file data ---------------------------------------------------------------------------------- */
+/* --- file data -------------------------------------------------------------------------------- */
 
 struct file_job {
     int fd, count, rwf_flags;
@@ -336,8 +344,9 @@ static ssize_t uring_readv_file(int fd, const struct iovec *iov, int count, uint
 static ssize_t uring_writev_file(int fd, const struct iovec *iov, int count, uint64_t offset,
                                  int flags, int rwf_flags)
 {
-    struct file_job job = { .fd = fd, .iov = iov, .count = count, .offset = offset,
-                            .rwf_flags = rwf_flags };
+    struct file_job job = {
+        .fd = fd, .iov = iov, .count = count, .offset = offset, .rwf_flags = rwf_flags
+    };
     bool is_buffered = !(flags & ENV_DIRECT) && !(rwf_flags & (RWF_SYNC | RWF_DSYNC));
     if (is_buffered && env_iov_bytes(iov, count) <= ENV_INLINE_WRITE_MAX) {
         write_job(&job);
@@ -362,7 +371,7 @@ static int uring_fsync(int fd, bool data_only)
     return ret == -EINTR ? env_direct_fsync(fd, data_only) : ret;
 }
 
-/* --- sockets ------------------------------------------------------------------------------------ */
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 /* A receive that filled its buffer is probably followed by another that finds data: those try at
  * once. Else the SQE goes with the turn, which is a system call anyway. */
@@ -376,7 +385,7 @@ static ssize_t uring_recv(int fd, void *buffer, size_t bytes)
         struct io_uring_sqe *sqe = uring_sqe(uring_self());
         io_uring_prep_recv(sqe, fd, buffer, bytes, 0);
         ret = uring_do(sqe, "receive");
-        if (ret == -EAGAIN) /* a kernel that takes O_NONBLOCK at its word */
+        if (ret == -EAGAIN)                     /* a kernel that takes O_NONBLOCK at its word */
             (void)uring_wait_fd(fd, POLLIN, 0); /* a failure shows in the next try */
     }
     fiber->is_hot = ret == (ssize_t)bytes;

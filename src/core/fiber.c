@@ -50,7 +50,7 @@ _Noreturn void fiber_misuse(const struct fiber *fiber, const char *what, const c
     abort();
 }
 
-/* --- switching --------------------------------------------------------------------------------- */
+/* --- switching -------------------------------------------------------------------------------- */
 
 static void leave_loop(struct lane *lane, struct fiber *fiber)
 {
@@ -156,7 +156,7 @@ void fiber_run(struct lane *lane, struct fiber *fiber)
         fiber_end(lane, fiber);
 }
 
-/* --- starting ---------------------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 int fiber_start_on(struct lane *lane, const char *name, fiber_fn *fn, void *arg)
 {
@@ -178,7 +178,7 @@ int fiber_start(const char *name, fiber_fn *fn, void *arg)
     return fiber_start_on(lane_current ? lane_current : lane_get(0), name, fn, arg);
 }
 
-/* --- parking and waking ------------------------------------------------------------------------ */
+/* --- parking and waking ----------------------------------------------------------------------- */
 
 /* Leaves until `token` is there, or the fiber is put back without it (expired): false. */
 static bool fiber_leave(struct fiber *fiber, unsigned state, unsigned token, const char *why)
@@ -288,7 +288,7 @@ void fiber_yield(void)
     switch_out(fiber);
 }
 
-/* --- the message of an overflowing stack -------------------------------------------------------- */
+/* --- the message of an overflowing stack ------------------------------------------------------ */
 
 static void say(const char *text)
 {

@@ -55,7 +55,7 @@ unsigned lanes_grow(unsigned n) nowait;
 must_check int lanes_run(fiber_fn *main_fn, void *arg);
 void lanes_stop(void) nowait;
 
-struct lane_stats { /* sums over all lanes */
+struct lane_stats {           /* sums over all lanes */
     uint64_t turns, switches; /* of loops; from loops into fibers */
     uint64_t aways;           /* times that a lane did not look at its events for over 10 ms */
 };

@@ -2,8 +2,8 @@
 /* Lanes: threads with a loop each. A turn of the loop: run every fiber that was ready at its start,
  * submit once what they asked for, reap everything that is there, look at the timers.
  *
- * Others hand a fiber over by pushing it on the lane's inbox. Whoever finds the lane asleep (or about
- * to be) kicks it; a lane that is awake costs no system call. */
+ * Others hand a fiber over by pushing it on the lane's inbox. Whoever finds the lane asleep (or
+ * about to be) kicks it; a lane that is awake costs no system call. */
 #include "core/lane.h"
 
 #include <assert.h>
@@ -15,14 +15,17 @@
 #include "core/env_internal.h"
 #include "core/log.h"
 
-enum { ALTSTACK_BYTES = 16 * 1024 };
+enum {
+    ALTSTACK_BYTES = 16 * 1024
+};
 
-static struct lane lanes[LANES_MAX]; /* never freed: a timer may be cancelled after its lane's end */
+static struct lane
+    lanes[LANES_MAX]; /* never freed: a timer may be cancelled after its lane's end */
 static _Atomic unsigned count;
 static pthread_mutex_t grow_mutex = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool is_stopping;
 
-/* --- the table of lanes ------------------------------------------------------------------------- */
+/* --- the table of lanes ----------------------------------------------------------------------- */
 
 static void lane_init(struct lane *lane, unsigned index)
 {
@@ -69,7 +72,7 @@ void lanes_get_stats(struct lane_stats *ret_stats)
     }
 }
 
-/* --- ready fibers and the inbox ----------------------------------------------------------------- */
+/* --- ready fibers and the inbox --------------------------------------------------------------- */
 
 void lane_ready(struct lane *lane, struct fiber *fiber)
 {
@@ -124,7 +127,7 @@ static void lane_empty_inbox(struct lane *lane)
     }
 }
 
-/* --- the loop ----------------------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void lane_run_ready(struct lane *lane)
 {

@@ -5,8 +5,8 @@
  *     ... leave `fiber` where the completion finds it ...
  *     fiber_wait("disk");                      // ended by fiber_done(fiber), and by nothing else
  *
- * fiber_wait/fiber_done is a second pair beside fiber_park/fiber_wake, for what env, hop and the fiber
- * locks do inside: a fiber_wake meant for a later fiber_park does not disturb it. */
+ * fiber_wait/fiber_done is a second pair beside fiber_park/fiber_wake, for what env, hop and the
+ * fiber locks do inside: a fiber_wake meant for a later fiber_park does not disturb it. */
 #pragma once
 
 #include <pthread.h>
@@ -56,15 +56,16 @@ enum {
     FIBER_DONE = 16,
 };
 
-/* --- timers: one heap a lane ------------------------------------------------------------------- */
+/* --- timers: one heap a lane ------------------------------------------------------------------ */
 struct timer {
-    struct timer *child, *next, *prev; /* pairing heap; prev: sibling, or parent of the first child */
-    uint64_t at_ns, order;             /* order: of starting, for equal times */
+    struct timer *child, *next,
+        *prev;             /* pairing heap; prev: sibling, or parent of the first child */
+    uint64_t at_ns, order; /* order: of starting, for equal times */
     void (*expire)(struct timer *timer); /* on the lane's thread, the lane's mutex held */
     bool is_armed;
 };
 
-/* --- fibers: the struct is at the top of the fiber's stack ------------------------------------- */
+/* --- fibers: the struct is at the top of the fiber's stack ------------------------------------ */
 struct fiber {
     _Atomic unsigned state;
     unsigned locks;     /* fiber locks held */
@@ -73,8 +74,8 @@ struct fiber {
     const char *name, *why;
     fiber_fn *fn;
     void *arg;
-    void *context;      /* of boost-context, while it does not run */
-    char *map;          /* guard pages, then the stack, then this struct */
+    void *context; /* of boost-context, while it does not run */
+    char *map;     /* guard pages, then the stack, then this struct */
     LIST_ENTRY(fiber) live;
     bool is_listed, is_hot; /* hot: the last receive filled its buffer, more is likely there */
     struct timer timer;
@@ -90,7 +91,7 @@ struct lane {
     unsigned index;
     pthread_t thread;
     struct fiber *current;
-    void *context;             /* of the loop, while a fiber runs */
+    void *context; /* of the loop, while a fiber runs */
     struct fiber_queue ready;
     unsigned ready_count;
     _Atomic(struct fiber *) inbox; /* pushed by others, newest first */
@@ -99,10 +100,10 @@ struct lane {
     pthread_mutex_t mutex;         /* timers */
     struct timer *timers;
     uint64_t timer_order;
-    struct fiber *stacks;          /* kept for reuse */
+    struct fiber *stacks;              /* kept for reuse */
     unsigned stacks_count, stacks_low; /* low: fewest since the last tidying */
-    struct fibers live;            /* started and not ended */
-    uint64_t tidy_at_ns;           /* 0: nothing to tidy */
+    struct fibers live;                /* started and not ended */
+    uint64_t tidy_at_ns;               /* 0: nothing to tidy */
     _Atomic uint64_t away_count, turns, switches;
     void *asan_stack;
     size_t asan_stack_bytes;
@@ -135,14 +136,18 @@ size_t stack_bytes(void) nowait;
 char *stack_low(const struct fiber *fiber) nowait; /* lowest usable byte */
 void *stack_top(const struct fiber *fiber) nowait;
 bool stack_is_guard(const struct fiber *fiber, const void *address) nowait;
-enum { STACK_GUARD_BYTES = 16 * 1024 };
+enum {
+    STACK_GUARD_BYTES = 16 * 1024
+};
 
 /* lane.c */
 void lane_ready(struct lane *lane, struct fiber *fiber) nowait; /* this lane's thread only */
 void lane_post(struct lane *lane, struct fiber *fiber) nowait;  /* any thread */
 void lane_timer_add(struct lane *lane, struct timer *timer, uint64_t at_ns) nowait;
 bool lane_timer_remove(struct lane *lane, struct timer *timer) nowait; /* true: was armed */
-enum { LANE_THREAD_STACK_BYTES = 512 * 1024 }; /* untouched pages cost nothing */
+enum {
+    LANE_THREAD_STACK_BYTES = 512 * 1024
+}; /* untouched pages cost nothing */
 must_check int lane_thread_create(pthread_t *ret_thread, const char *name, size_t stack_size,
                                   void *(*fn)(void *), void *arg);
 

@@ -266,15 +266,21 @@ static void line_out_locked(enum log_level level, const char *body, size_t body_
     write_locked(line, MIN((size_t)bytes, sizeof(line) - 1));
 }
 
-static void copy_to_stderr_locked(const char *text)
+static void copy_to_stderr_locked(const struct log_source *source, const char *text)
 {
-    char head[64];
+    static char latest[256];
+    char head[128];
+    int bytes = snprintf(head, sizeof(head), "%.40s: %.60s%s", program_invocation_short_name,
+                         source ? source->name : "", source ? ": " : "");
     struct iovec iov[] = {
-        { head, (size_t)snprintf(head, sizeof(head), "%.48s: ", program_invocation_short_name) },
+        { head, (size_t)bytes },
         { (void *)(uintptr_t)text, strlen(text) },
         { "\n", 1 },
     };
 
+    if (strncmp(latest, text, sizeof(latest) - 1) == 0) /* a second time says nothing new */
+        return;
+    snprintf(latest, sizeof(latest), "%.*s", (int)sizeof(latest) - 1, text);
     if (writev(STDERR_FILENO, iov, ARRAY_SIZE(iov)) < 0)
         the.stderr_level = LOG_NONE; /* nobody listens */
 }
@@ -311,7 +317,7 @@ void log_write(enum log_level level, const char *name, const struct log_source *
     if (is_wanted(level, source))
         line_out_locked(level, body, MIN((size_t)bytes, sizeof(body) - 1));
     if (to_stderr && the.fd >= 0)
-        copy_to_stderr_locked(text);
+        copy_to_stderr_locked(source, text);
 }
 
 void log_raw(const char *text)

@@ -10,7 +10,11 @@
 #include "core/env_internal.h"
 #include "core/log.h"
 
-enum { POOL_THREADS_MAX = 256, POOL_DEFAULT_THREADS = 16, POOL_IDLE_S = 10 };
+enum {
+    POOL_THREADS_MAX = 256,
+    POOL_DEFAULT_THREADS = 16,
+    POOL_IDLE_S = 10
+};
 
 struct job {
     STAILQ_ENTRY(job) next;
@@ -33,7 +37,7 @@ static pthread_mutex_t all_mutex = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, pool) all = LIST_HEAD_INITIALIZER(all);
 static struct pool *default_pool;
 
-/* --- workers ------------------------------------------------------------------------------------ */
+/* --- workers ---------------------------------------------------------------------------------- */
 
 /* The next job; NULL: this thread is not needed any more. */
 static struct job *pool_next_locked(struct pool *pool)
@@ -108,7 +112,7 @@ void hop(struct pool *pool, hop_fn *fn, void *arg)
         fn(arg);
 }
 
-/* --- pools -------------------------------------------------------------------------------------- */
+/* --- pools ------------------------------------------------------------------------------------ */
 
 int pool_new(const char *name, unsigned threads, struct pool **ret_pool)
 {
@@ -183,5 +187,5 @@ void pools_stop(void)
     HOLD(&all_mutex);
     struct pool *pool;
     LIST_FOREACH(pool, &all, all)
-        pool_end_threads(pool);
+    pool_end_threads(pool);
 }

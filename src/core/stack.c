@@ -20,7 +20,10 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-enum { STACKS_KEPT = 8, BATCH = LANE_STACKS_MAX / 2 };
+enum {
+    STACKS_KEPT = 8,
+    BATCH = LANE_STACKS_MAX / 2
+};
 
 static pthread_mutex_t pool_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct fiber *pool_first;

@@ -15,7 +15,7 @@
 #include "core/lane.h"
 #include "core/log.h"
 
-/* --- plain mutexes ------------------------------------------------------------------------------ */
+/* --- plain mutexes ---------------------------------------------------------------------------- */
 
 void hold_begin(pthread_mutex_t *mutex)
 {
@@ -49,7 +49,7 @@ static _Noreturn void sync_misuse(const char *what)
     fiber_misuse(fiber_self(), what, NULL);
 }
 
-/* --- waiters: on the stack of whoever waits ----------------------------------------------------- */
+/* --- waiters: on the stack of whoever waits --------------------------------------------------- */
 
 struct fwaiter {
     TAILQ_ENTRY(fwaiter) next;
@@ -118,7 +118,7 @@ static void locks_count(int n)
         fiber->locks += (unsigned)n;
 }
 
-/* --- fmutex ------------------------------------------------------------------------------------- */
+/* --- fmutex ----------------------------------------------------------------------------------- */
 
 void fmutex_init(struct fmutex *mutex)
 {
@@ -178,7 +178,7 @@ void fmutex_unlock(struct fmutex *mutex)
         waiter_wake(waiter, &mutex->waiters);
 }
 
-/* --- frwlock: strictly in order of arrival, so neither side starves ----------------------------- */
+/* --- frwlock: strictly in order of arrival, so neither side starves --------------------------- */
 
 void frwlock_init(struct frwlock *lock)
 {
@@ -257,7 +257,7 @@ void frwlock_unlock(struct frwlock *lock)
     frwlock_admit_locked(lock);
 }
 
-/* --- fcond -------------------------------------------------------------------------------------- */
+/* --- fcond ------------------------------------------------------------------------------------ */
 
 void fcond_init(struct fcond *cond)
 {
@@ -308,7 +308,7 @@ void fcond_wake_all(struct fcond *cond)
         fcond_wake_one(cond);
 }
 
-/* --- fgroup ------------------------------------------------------------------------------------- */
+/* --- fgroup ----------------------------------------------------------------------------------- */
 
 struct leg {
     struct fgroup *group;

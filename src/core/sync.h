@@ -52,8 +52,8 @@ void fcond_wake_all(struct fcond *cond) nowait; /* caller holds the mutex */
 
 /* Legs: start some, wait for all or until a predicate over their results holds.
  *
- * Where legs may outlive the waiter (decided), the group lives in memory of an owner that all share,
- * and is made by fgroup_init_owned: `release(owner)` is called when the last of (who calls
+ * Where legs may outlive the waiter (decided), the group lives in memory of an owner that all
+ * share, and is made by fgroup_init_owned: `release(owner)` is called when the last of (who calls
  * fgroup_fini, legs) is through with it. Else fgroup_fini finds no leg running. */
 typedef void fgroup_release_fn(void *owner);
 struct fgroup {
@@ -78,5 +78,5 @@ static inline void fmutex_auto(struct fmutex **mutex)
     fmutex_unlock(*mutex);
 }
 #define FLOCK(mutex_)                                                                              \
-    __attribute__((cleanup(fmutex_auto), unused)) struct fmutex *HOLD_CAT(flocked_, __LINE__) =    \
-        (fmutex_lock(mutex_), (mutex_))
+    __attribute__((cleanup(fmutex_auto), unused)) struct fmutex *HOLD_CAT(                         \
+        flocked_, __LINE__) = (fmutex_lock(mutex_), (mutex_))

@@ -137,7 +137,7 @@ void lane_timers_drop(struct lane *lane)
     pthread_mutex_unlock(&lane->mutex);
 }
 
-/* --- timers that start a fiber ------------------------------------------------------------------ */
+/* --- timers that start a fiber ---------------------------------------------------------------- */
 
 struct env_timer {
     struct timer timer;
@@ -150,7 +150,8 @@ static void env_timer_expire(struct timer *timer)
 {
     struct env_timer *env_timer = container_of(timer, struct env_timer, timer);
     if (fiber_start_on(env_timer->lane, "timer", env_timer->fn, env_timer->arg) < 0)
-        timer_add_locked(env_timer->lane, timer, timer->at_ns + 10 * NS_PER_MS); /* it must not be lost */
+        timer_add_locked(env_timer->lane, timer,
+                         timer->at_ns + 10 * NS_PER_MS); /* it must not be lost */
 }
 
 int env_timer_start(uint64_t after_ns, fiber_fn *fn, void *arg, struct env_timer **ret_timer)

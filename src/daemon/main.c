@@ -61,7 +61,6 @@ static void pid_file_begin(const struct args *args)
                   args->pid_file);
     else
         log_error(args->name, ret, "pidfile %s cannot be written", args->pid_file);
-    process_report(1);
     exit(args->no_daemon ? STATUS_BAD_ARGUMENT : 1);
 }
 
@@ -90,6 +89,5 @@ int main(int argc, char **argv)
     }
     process_pid_file_remove();
     log_close();
-    process_report(service.status);
     return service.status;
 }

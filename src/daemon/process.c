@@ -84,15 +84,15 @@ static int child_status(void)
 static void parent_wait(int fd)
 {
     struct sigaction action = { .sa_handler = forward };
-    unsigned char status;
+    char ready;
     ssize_t got;
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     do
-        got = read(fd, &status, 1);
+        got = read(fd, &ready, 1);
     while (got < 0 && errno == EINTR);
-    _exit(got == 1 ? status : child_status());
+    _exit(got == 1 ? 0 : child_status());
 }
 
 static void stdin_drop(void)
@@ -139,17 +139,14 @@ static void terminal_drop(void)
         close(fd);
 }
 
-bool process_report(int status)
+bool process_ready(void)
 {
-    unsigned char byte = (unsigned char)status;
-
     if (report_fd < 0)
         return true;
-    bool is_heard = write(report_fd, &byte, 1) == 1;
+    bool is_heard = write(report_fd, "", 1) == 1;
     close(report_fd);
     report_fd = -1;
-    if (status == 0)
-        terminal_drop();
+    terminal_drop();
     return is_heard;
 }
 

@@ -3,9 +3,9 @@
  *
  *     process_prepare(&args);                  // limits, name, out-of-memory score
  *     process_daemonize();                     // returns in the child; the parent waits, and exits
- *     ret = process_pid_file("/run/x.pid");    //   with the status that the child reports
- *     ...
- *     process_report(0);                       // ready, or why not (said on stderr before)
+ *     ret = process_pid_file("/run/x.pid");    //   with 0 when the child is ready, or its status
+ *     ...                                      //   when it ended before (and said why on stderr)
+ *     process_ready();
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 void process_prepare(const struct args *args);
 /* Returns in the child. The parent forwards INT and TERM to it while it waits. */
 void process_daemonize(void);
-/* Tells the waiting parent, if there is one; with 0 also lets go of the terminal. false: the parent
- * is gone (nobody waits for us any more). */
-bool process_report(int status);
+/* Lets the waiting parent go, if there is one, and the terminal too. false: the parent is gone (who
+ * started us has given up). */
+must_check bool process_ready(void);
 /* -EAGAIN: another process has it. */
 must_check int process_pid_file(const char *path);
 void process_pid_file_remove(void);

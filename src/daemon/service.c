@@ -149,6 +149,10 @@ static int graph_load(struct service *service)
     ret = volfile_load(service->text, bytes, &volfile);
     if (ret == 0)
         ret = graph_make(service, volfile);
+    if (ret < 0) {
+        log_to_stderr(LOG_NONE); /* the reason has been told */
+        LOG_(LOG_ERROR, "glusterfsd", 100026, 0, "failed to construct the graph []");
+    }
     return ret;
 }
 
@@ -318,7 +322,7 @@ static void signals_run(void *arg)
             break;
         case SIGTERM:
         case SIGINT:
-            log_info("glusterfsd", 0, "received signum (%d), shutting down", number);
+            log_info(service->args->name, 0, "received signum (%d), shutting down", number);
             if (ends++ > 0)
                 _exit(1);
             process_end_within(STOP_LIMIT_S);
@@ -389,15 +393,14 @@ void service_main(void *arg)
     if (ret == 0) {
         service->is_running = true;
         service->status = 0;
-        if (process_report(0))
+        if (process_ready())
             stop_wait(service);
         else
-            log_error("glusterfsd", 0, "who started this process is gone: ending");
+            log_error(service->args->name, 0, "who started this process is gone: ending");
     } else {
-        log_error("glusterfsd", 0, "failed to construct the graph []");
         process_end_within(STOP_LIMIT_S);
     }
     service_stop(service);
-    log_info("glusterfsd", 0, "ended with status %d", service->status);
+    log_info(service->args->name, 0, "ended with status %d", service->status);
     lanes_stop();
 }

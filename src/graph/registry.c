@@ -101,15 +101,14 @@ static bool has_alias(const char *const *aliases, unsigned count, const char *na
     return false;
 }
 
-static int find_real(const char *name, const struct xlator_type **ret_type, const char **ret_reason)
+static int find_real(const char *name, const struct xlator_type **ret_type)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(real); i++) {
         if (strcmp(real[i].name, name) != 0 &&
             !has_alias(real[i].aliases, ARRAY_SIZE(real[i].aliases), name))
             continue;
         *ret_type = real[i].type;
-        *ret_reason = "it is not linked into this program";
-        return real[i].type ? 0 : -EOPNOTSUPP;
+        return 0;
     }
     return -ENOENT;
 }
@@ -129,7 +128,7 @@ static int find_empty(const char *name, const struct xlator_type **ret_type)
 
 int registry_find(const char *name, const struct xlator_type **ret_type, const char **ret_reason)
 {
-    int ret = find_real(name, ret_type, ret_reason);
+    int ret = find_real(name, ret_type);
 
     if (ret == -ENOENT)
         ret = find_empty(name, ret_type);
@@ -149,9 +148,9 @@ int registry_find(const char *name, const struct xlator_type **ret_type, const c
 
 const struct xlator_type *registry_at(unsigned index)
 {
-    for (unsigned i = 0; i < ARRAY_SIZE(real); i++)
-        if (real[i].type && index-- == 0)
-            return real[i].type;
+    if (index < ARRAY_SIZE(real))
+        return real[index].type;
+    index -= ARRAY_SIZE(real);
     for (unsigned i = 0; registry_empty[i]; i++)
         if (index-- == 0)
             return registry_empty[i];

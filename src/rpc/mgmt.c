@@ -113,9 +113,9 @@ static int read_result(struct reader *r, int *ret_result)
 static int write_getspec(struct writer *w, const struct getspec *in)
 {
     AUTO(dict) xdata = dict_new();
-    int ret = xdata ? dict_set_int(xdata, "min-op-version", 1) : -ENOMEM;
+    int ret = xdata ? dict_set_int(xdata, "max-op-version", 100000) : -ENOMEM;
     if (ret == 0)
-        ret = dict_set_int(xdata, "max-op-version", 100000);
+        ret = dict_set_int(xdata, "min-op-version", 1);
     if (ret == 0 && in->brick_name)
         ret = dict_set_str(xdata, "brick_name", in->brick_name);
     if (ret < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/dict_wire.h"
+#include "small_stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +17,7 @@ static void encode(const struct dict *dict, struct writer *w)
     assert(writer_ok(w) && w->used == dict_encoded_bytes(dict));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int one_input(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size + 1);
     struct dict *dict = NULL, *again = NULL;
@@ -37,4 +38,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dict_unref(again);
     free(copy);
     return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return on_small_stack(one_input, data, size);
 }

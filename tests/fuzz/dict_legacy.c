@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rpc/dict_wire.h"
+#include "small_stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -22,7 +23,7 @@ static void check_same(const struct dict *a, const struct dict *b)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int one_input(const uint8_t *data, size_t size)
 {
     struct dict *dict = NULL, *again = NULL;
     struct writer w = writer_into(NULL, 0);
@@ -43,4 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dict_unref(dict);
     dict_unref(again);
     return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return on_small_stack(one_input, data, size);
 }

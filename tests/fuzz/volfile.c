@@ -8,6 +8,7 @@
 
 #include "core/log.h"
 #include "graph/volfile.h"
+#include "small_stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -20,7 +21,7 @@ static bool can_be_written(const struct volfile *volfile)
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int one_input(const uint8_t *data, size_t size)
 {
     char error[VOLFILE_ERROR_SIZE];
     struct volfile *volfile = NULL, *again = NULL;
@@ -41,4 +42,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     volfile_free(volfile);
     volfile_free(again);
     return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return on_small_stack(one_input, data, size);
 }

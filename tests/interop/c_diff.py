@@ -27,7 +27,8 @@ def story(test):
     with test.step("the brick", limit=120):
         mount.umount()
         brick.stop()
-        common.check_brick(test, brick, "after %d operations" % ops)
+        common.check_brick(test, brick, "after %d operations" % ops,
+                           common.marks_of_genuine([test.args.brick]))
 
 
 def add_arguments(parser):

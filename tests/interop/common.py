@@ -45,3 +45,9 @@ def differences_of_genuine(args):
 def cases_genuine_fails(args):
     """(glob, reason) for posix-cases --skip, found with genuine on both sides."""
     return [] if "genuine" not in (args.brick, args.client) else []
+
+
+def marks_of_genuine(kinds):
+    """What genuine leaves in a brick, for treedump's `tolerate`: the gfid2path of a name that a
+    rename replaced stays on a file that has other names."""
+    return ["stale"] if "genuine" in kinds else []

@@ -9,7 +9,7 @@ import common
 import harness
 import trees
 
-TURNS_CHECK, TURNS_SOAK = 3, 12
+TURNS_CHECK, TURNS_SOAK = 3, 6
 
 
 def story(test):
@@ -17,7 +17,7 @@ def story(test):
     brick_dir, client = test.fresh_dir("brick.dir"), test.args.client
     seen = None
     for turn in range(test.number(check=TURNS_CHECK, soak=TURNS_SOAK)):
-        kind = kinds[turn % 2]
+        kind = kinds[turn % len(kinds)]
         with test.step("turn %d, brick %s, client %s" % (turn, kind, client), limit=600):
             brick = test.brick(kind, dir=brick_dir, stack=test.args.stack)
             mount = test.mount(client, brick, stack=test.args.client_stack)
@@ -29,7 +29,7 @@ def story(test):
             compare(test, mount, seen)
             mount.umount()
             brick.stop()
-            common.check_brick(test, brick, "after turn %d" % turn)
+            common.check_brick(test, brick, "after turn %d" % turn, common.marks_of_genuine(kinds))
 
 
 def opposite(kind):
@@ -37,7 +37,7 @@ def opposite(kind):
 
 
 def work(test, mount, turn):
-    files = test.number(check=120, soak=800)
+    files = test.number(check=120, soak=400)
     trees.fill_named(mount.dir, "turn%d" % turn, test.random, files)
     for earlier in range(turn + 1):
         trees.change("%s/turn%d" % (mount.dir, earlier), test.random, files // 3)

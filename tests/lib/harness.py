@@ -22,6 +22,7 @@ the numbers, $MORTAR_SEED the seed, $MORTAR_TEST_DIR where scratch directories g
 system: O_DIRECT and trusted xattrs are used). A scratch directory outlives only a failed test.
 """
 import argparse
+import collections
 import contextlib
 import ctypes
 import glob
@@ -278,6 +279,7 @@ class Test:
         self.passed = self.failed = self.skipped = 0
         self.daemons = []
         self.steps = []
+        self.made = collections.Counter()       # of the fresh directories, by name
         self.port = 49152
         self.rounds = os.environ.get("MORTAR_ROUNDS", "check")
         self.seed = int(os.environ.get("MORTAR_SEED") or random.randrange(1, 1 << 31))
@@ -294,10 +296,9 @@ class Test:
         return chosen
 
     def fresh_dir(self, name):
-        path, count = os.path.join(self.scratch, name), 0
-        while os.path.exists(path):
-            count += 1
-            path = os.path.join(self.scratch, "%s-%d" % (name, count))
+        self.made[name] += 1
+        number = "-%d" % self.made[name] if self.made[name] > 1 else ""
+        path = os.path.join(self.scratch, name + number)
         os.mkdir(path)
         return path
 
@@ -449,6 +450,16 @@ def tail_of(output):
     lines = [line for line in output.decode(errors="backslashreplace").splitlines()
              if not re.match(r" *\d+: ", line)]
     return "\n".join(lines[-TAIL_LINES:])
+
+
+def wait_for(is_true, limit_s):
+    """(whether it became true in time, what it last said)"""
+    due = time.monotonic() + limit_s
+    while True:
+        value = is_true()
+        if value or time.monotonic() > due:
+            return bool(value), value
+        time.sleep(0.01)
 
 
 def children():

@@ -15,7 +15,8 @@ Violations go to stderr, with a kind that --tolerate names; exit status 1 if the
     handle    a handle that is missing or wrong
     orphan    a handle without an object
     nlink     a file whose link count is not its names and its handle
-    gfid2path names in trusted.gfid2path.* that are missing, wrong or too many
+    gfid2path names in trusted.gfid2path.* that are missing or wrong
+    stale     names in trusted.gfid2path.* that are not there any more
     mdata     a trusted.glusterfs.mdata that is not one
     leftover  something in unlink/ or landfill/
 """
@@ -30,7 +31,7 @@ import uuid
 
 ROOT_GFID = str(uuid.UUID(int=1))
 OWN = b".glusterfs"
-KINDS = ["root", "gfid", "handle", "orphan", "nlink", "gfid2path", "mdata", "leftover"]
+KINDS = ["root", "gfid", "handle", "orphan", "nlink", "gfid2path", "stale", "mdata", "leftover"]
 BRICK_ONLY = ("trusted.gfid", "trusted.glusterfs.volume-id", "trusted.gfid2path.",
               "trusted.glusterfs.mdata")
 MDATA_BYTES = 57          # 1 + 8 + 3 * 16
@@ -228,7 +229,7 @@ class Tree:
                  if key.startswith("trusted.gfid2path.")}
         for key in sorted(set(expected) | set(there)):
             if expected.get(key) != there.get(key):
-                self.say("gfid2path", one.relative, "%s is %s, expected %s"
+                self.say("gfid2path" if key in expected else "stale", one.relative, "%s is %s, expected %s"
                          % (key, there.get(key), expected.get(key)))
 
     def check_handles(self):

@@ -4,7 +4,7 @@
  *     static void sleeps_end_in_order(void) { ... on a fiber ... assert_int_equal(...); }
  *     int main(void) { return on_backends(cases, ARRAY_SIZE(cases)); }
  *
- * A failing cmocka assertion longjmps, which must not leave a fiber's stack: on fibers use check(). */
+ * A failing cmocka assertion longjmps, which must not leave a fiber's stack: there use check(). */
 #pragma once
 
 #include <setjmp.h>
@@ -46,13 +46,22 @@
 #define UNDER_SANITIZER 0
 #endif
 
-enum { ALL = 7, REAL = 3, URING_ONLY = 1, PLAIN_ONLY = 2, SIM_ONLY = 4 };
+enum {
+    ALL = 7,
+    REAL = 3,
+    URING_ONLY = 1,
+    PLAIN_ONLY = 2,
+    SIM_ONLY = 4
+};
 struct fiber_case {
     const char *name;
     void (*fn)(void);
     int backends;
 };
-#define FIBER_CASE(fn, backends) { #fn, fn, backends }
+#define FIBER_CASE(fn, backends)                                                                   \
+    {                                                                                              \
+#fn, fn, backends                                                                          \
+    }
 
 static inline void fiber_case_main(void *arg)
 {

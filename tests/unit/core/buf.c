@@ -108,6 +108,39 @@ static void exhaustion_parks_in_order(void)
     check_equal(after.used_bytes, 0);
 }
 
+static void gets_two_mib(void *arg)
+{
+    (void)arg;
+    struct payload payload = { .segs = 0 };
+    check_equal(payload_alloc(&payload, 2 << 20), 0);
+    order[order_count++] = 0;
+    payload_fini(&payload);
+    running--;
+}
+
+/* What is free is not enough for the first in line: the second, for whom it is, must wait too. */
+static void small_request_does_not_overtake(void)
+{
+    struct buf *bufs[LIMIT >> 20];
+    for (unsigned i = 0; i < ARRAY_SIZE(bufs); i++)
+        bufs[i] = buf_get(1 << 20);
+    order_count = 0;
+    running = 2;
+    check_equal(fiber_start("large", gets_two_mib, NULL), 0);
+    fiber_yield();
+    buf_unref(bufs[0]);
+    check_equal(fiber_start("small", gets_one, (void *)1), 0);
+    env_sleep(2 * NS_PER_MS);
+    check_equal(running, 2);
+    buf_unref(bufs[1]);
+    while (running > 0)
+        env_sleep(NS_PER_MS);
+    check_equal(order[0], 0);
+    check_equal(order[1], 1);
+    for (unsigned i = 2; i < ARRAY_SIZE(bufs); i++)
+        buf_unref(bufs[i]);
+}
+
 static void allocates_large(void *arg)
 {
     (void)arg;
@@ -230,6 +263,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(buffers_do_not_overlap, ALL),
     FIBER_CASE(extents_change_their_class, ALL),
     FIBER_CASE(exhaustion_parks_in_order, ALL),
+    FIBER_CASE(small_request_does_not_overtake, ALL),
     FIBER_CASE(large_payloads_do_not_deadlock, ALL),
     FIBER_CASE(workers_wait_too, REAL),
     FIBER_CASE(payload_holds_what_it_is_given, ALL),

@@ -28,7 +28,7 @@ static void wait_for_all(void)
         env_sleep(NS_PER_MS);
 }
 
-/* --- sockets ------------------------------------------------------------------------------------- */
+/* --- sockets ---------------------------------------------------------------------------------- */
 
 static struct env_address tcp_address(void)
 {
@@ -346,7 +346,41 @@ static void unix_peer_is_known(void)
     pair_free(&pair);
 }
 
-/* --- files --------------------------------------------------------------------------------------- */
+static void sends_two_mib(void *arg)
+{
+    struct iovec iov = { calloc(1, 2 << 20), 2 << 20 };
+    check_equal(env_send((int)(intptr_t)arg, &iov, 1), 2 << 20);
+    free(iov.iov_base);
+    running--;
+}
+
+static void receives_a_word(void *arg)
+{
+    char got[4];
+    check_equal(env_recv((int)(intptr_t)arg, got, 4), 4);
+    running--;
+}
+
+/* One descriptor, a parked reader and a parked writer: what wakes one leaves the other waiting. */
+static void reader_and_writer_park_on_one_socket(void)
+{
+    struct pair pair = pair_new(unix_address());
+    struct iovec in = { malloc(2 << 20), 2 << 20 }, word = { (char *)"word", 4 };
+    start("reader", receives_a_word, (void *)(intptr_t)pair.here);
+    fiber_yield();
+    start("writer", sends_two_mib, (void *)(intptr_t)pair.here);
+    env_sleep(5 * NS_PER_MS);
+    check_equal(running, 2);
+    check_equal(env_recv_all(pair.there, &in, 1), 2 << 20);
+    env_sleep(5 * NS_PER_MS);
+    check_equal(running, 1); /* the writer is through */
+    check_equal(env_send(pair.there, &word, 1), 4);
+    wait_for_all();
+    free(in.iov_base);
+    pair_free(&pair);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
 
 static int temporary_file(int flags)
 {
@@ -399,7 +433,7 @@ static void direct_file_data_makes_the_round(void)
     check_equal(env_close(fd), 0);
 }
 
-/* --- pipes and signals --------------------------------------------------------------------------- */
+/* --- pipes and signals ------------------------------------------------------------------------ */
 
 static void writes_later(void *arg)
 {
@@ -476,7 +510,7 @@ static void signal_comes_as_an_event(void)
     check_equal(env_close(fd), 0);
 }
 
-/* --- on threads, calls act directly --------------------------------------------------------------- */
+/* --- on threads, calls act directly ----------------------------------------------------------- */
 
 static void talks_directly(void *arg)
 {
@@ -533,7 +567,15 @@ static void identity_is_the_workers_own(void *arg)
     fd = env_openat(AT_FDCWD, path, O_RDWR, 0);
     check(fd >= 0); /* by the supplementary group */
     env_identity_restore();
+    check_equal(env_close(fd), 0);
+    gid_t own[64];
+    int own_count = getgroups(64, own);
+    for (int i = 0; i < own_count; i++)
+        check(own[i] != 4001 && own[i] != 4002);
+    fd = temporary_file(0);
     check_equal(env_fstat(fd, &stat), 0);
+    check_equal(stat.st_uid, geteuid());
+    check_equal(stat.st_gid, getegid());
     check_equal(env_close(fd), 0);
     check_equal(env_unlinkat(AT_FDCWD, path, 0), 0);
 }
@@ -550,7 +592,7 @@ static void identity_is_put_on_and_taken_off(void)
     check_equal(env_fstatat(AT_FDCWD, "/root", &stat, 0), 0);
 }
 
-/* --- clock and randomness ------------------------------------------------------------------------ */
+/* --- clock and randomness --------------------------------------------------------------------- */
 
 static void clock_goes_on(void)
 {
@@ -572,6 +614,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(unix_echoes_large_messages, ALL),
     FIBER_CASE(hundred_connections_talk, ALL),
     FIBER_CASE(shutdown_wakes_who_is_parked, ALL),
+    FIBER_CASE(reader_and_writer_park_on_one_socket, ALL),
     FIBER_CASE(end_of_stream_shortens_the_last_receive, ALL),
     FIBER_CASE(connect_is_refused_or_times_out, ALL),
     FIBER_CASE(addresses_read_well, ALL),
@@ -585,7 +628,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(identity_is_put_on_and_taken_off, ALL),
 };
 
-/* --- choosing the backend ------------------------------------------------------------------------- */
+/* --- choosing the backend --------------------------------------------------------------------- */
 
 static void refuse_io_uring(int error)
 {

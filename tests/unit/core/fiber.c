@@ -9,7 +9,7 @@
 #include "core/lane.h"
 #include "core/sync.h"
 
-/* --- misuse: each in a child of its own, which must die and say why ------------------------------ */
+/* --- misuse: each in a child of its own, which must die and say why --------------------------- */
 
 static struct fiber *victim;
 static pthread_mutex_t plain_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -207,7 +207,7 @@ static void overflow_is_named(void **state)
     assert_non_null(strstr(said, "fiber \"misuser\" overflows its stack"));
 }
 
-/* --- fibers by thousands ------------------------------------------------------------------------- */
+/* --- fibers by thousands ---------------------------------------------------------------------- */
 
 enum { MANY = UNDER_SANITIZER == 2 ? 1000 : 5000 };
 static unsigned ended;
@@ -258,7 +258,7 @@ static void limit_of_fibers_is_an_error(void)
     check_equal(fiber_start("after", is_short, NULL), 0);
 }
 
-/* --- wakes --------------------------------------------------------------------------------------- */
+/* --- wakes ------------------------------------------------------------------------------------ */
 
 static void wake_before_park_is_remembered(void)
 {
@@ -386,7 +386,7 @@ static void wake_and_timeout_race_to_one_result(void)
         env_sleep(NS_PER_MS);
 }
 
-/* --- timers -------------------------------------------------------------------------------------- */
+/* --- timers ----------------------------------------------------------------------------------- */
 
 static unsigned fired[100], fired_count;
 
@@ -442,7 +442,7 @@ static void timer_can_be_cancelled_from_another_lane(void)
     check_equal(fired_count, 0);
 }
 
-/* --- workers ------------------------------------------------------------------------------------- */
+/* --- workers ---------------------------------------------------------------------------------- */
 
 static _Atomic unsigned hops;
 static unsigned hop_fibers;

@@ -29,7 +29,7 @@ static void wait_for_all(void)
         env_sleep(NS_PER_MS);
 }
 
-/* --- fmutex -------------------------------------------------------------------------------------- */
+/* --- fmutex ----------------------------------------------------------------------------------- */
 
 static struct fmutex mutex;
 static unsigned inside, counter;
@@ -109,7 +109,7 @@ static void mutex_excludes_across_lanes_and_workers(void)
     fmutex_fini(&mutex);
 }
 
-/* --- frwlock ------------------------------------------------------------------------------------- */
+/* --- frwlock ---------------------------------------------------------------------------------- */
 
 static struct frwlock rwlock;
 static unsigned readers_inside, readers_most;
@@ -193,7 +193,7 @@ static void rwlock_excludes_across_lanes(void)
     frwlock_fini(&rwlock);
 }
 
-/* --- fcond --------------------------------------------------------------------------------------- */
+/* --- fcond ------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER;
 static struct fcond cond;
@@ -286,7 +286,7 @@ static void condition_times_out(void)
     {
         HOLD(&plain);
         uint64_t start_ns = env_now_ns();
-        check_equal(fcond_wait_until(&cond, &plain, "nobody", start_ns + 2 * NS_PER_MS), -ETIMEDOUT);
+        check_equal(fcond_wait_until(&cond, &plain, "none", start_ns + 2 * NS_PER_MS), -ETIMEDOUT);
         check(env_now_ns() - start_ns >= 2 * NS_PER_MS);
         check(TAILQ_EMPTY(&cond.waiters));
     }
@@ -296,7 +296,7 @@ static void condition_times_out(void)
     wait_for_all();
 }
 
-/* Time-outs that come at about the time of the wake: each waiter returns once, whatever came first. */
+/* Time-outs that come at about the time of the wake: each waiter returns once, either way. */
 static unsigned results[2];
 
 static void waits_shortly(void *arg)
@@ -337,7 +337,7 @@ static void timeout_and_wake_race_to_one_result(void)
     check_equal(results[0] + results[1], 6 * 300);
 }
 
-/* --- fgroup -------------------------------------------------------------------------------------- */
+/* --- fgroup ----------------------------------------------------------------------------------- */
 
 struct legs {
     struct fgroup group;

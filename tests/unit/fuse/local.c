@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/env.h"
 #include "graph/dump.h"
@@ -122,6 +123,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: local VOLFILE MOUNTPOINT [OPTION=VALUE...]\n");
         return 2;
     }
+    umask(0); /* modes are as the caller's umask has left them */
     run.ret = env_init(NULL, 0);
     run.signals = env_signal_open(signals, 3);
     if (run.ret < 0 || run.signals < 0 || lanes_run(run_main, &run) < 0)

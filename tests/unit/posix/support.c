@@ -83,7 +83,7 @@ void brick_remove(struct brick *brick)
     nftw(brick->path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
 }
 
-/* --- operations ---------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 struct dict *gfid_req(gfid_t *ret_gfid)
 {
     struct dict *dict = dict_new();
@@ -250,9 +250,10 @@ int do_stat(struct brick *brick, struct inode *inode, struct iatt *ret_stat)
     FINISH(stat, stat);
 }
 
-/* --- the judge: plain system calls, and nothing of the translator's ---------------------------------- */
+/* --- the judge: plain system calls, and nothing of the translator's --------------------------- */
 static const struct brick *judged;
 static int faults;
+static bool notes_count;
 
 static int fault(const char *path, const char *what)
 {
@@ -296,6 +297,8 @@ static void judge_file(const char *path, const gfid_t *gfid, const struct stat *
     handle_of(gfid, handle);
     if (lstat(handle, &hs) < 0 || hs.st_ino != st->st_ino)
         fault(path, "file without its handle");
+    if (!notes_count)
+        return;
     int bytes = snprintf(value, sizeof(value), "%s/%s", gfid_format(parent, parent_text), base);
     snprintf(xattr, sizeof(xattr), "trusted.gfid2path.%016llx",
              (unsigned long long)XXH64(value, (size_t)bytes, 0));
@@ -335,7 +338,7 @@ static int judge_entry(const char *path, const struct stat *st, int type, struct
         return 0;
     }
     judge_file(path, &gfid, st, &parent, path + at->base);
-    if (judged_names(path) != st->st_nlink - 1)
+    if (notes_count && judged_names(path) != st->st_nlink - 1)
         fault(path, "not one gfid2path for each of its names");
     return 0;
 }
@@ -378,17 +381,28 @@ static void judge_empty(const char *sub)
         closedir(dir);
 }
 
-int tree_faults(const struct brick *brick)
+static int judge(const struct brick *brick, bool with_notes)
 {
     char handles[512];
 
     judged = brick;
+    notes_count = with_notes;
     faults = 0;
     nftw(brick->path, judge_entry, 32, FTW_PHYS);
     snprintf(handles, sizeof(handles), "%s/.glusterfs", brick->path);
     nftw(handles, judge_handle, 32, FTW_PHYS);
     judge_empty("unlink");
     return faults;
+}
+
+int tree_faults(const struct brick *brick)
+{
+    return judge(brick, true);
+}
+
+int tree_faults_after_crash(const struct brick *brick)
+{
+    return judge(brick, false);
 }
 
 const char *disk_xattr(const struct brick *brick, const char *path, const char *name)

@@ -54,6 +54,8 @@ int do_stat(struct brick *brick, struct inode *inode, struct iatt *ret_stat);
 
 /* Faults of the tree on disk, each told on stderr: labels, handles, gfid2path, strays. */
 int tree_faults(const struct brick *brick);
+/* The same but for gfid2path, which a crash may leave out or stale, here as on genuine bricks. */
+int tree_faults_after_crash(const struct brick *brick);
 /* Value of an xattr below the brick's directory, as hex text (static); NULL: none. */
 const char *disk_xattr(const struct brick *brick, const char *path, const char *name);
 bool disk_exists(const struct brick *brick, const char *path);

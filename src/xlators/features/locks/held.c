@@ -46,6 +46,13 @@ struct locks_inode *locks_inode_of(struct xlator *xl, struct inode *inode)
     return kept;
 }
 
+void locks_client_init(struct locks_client *lc, const char *uid)
+{
+    lc->uid = uid;
+    TAILQ_INIT(&lc->all);
+    TAILQ_INIT(&lc->waiting);
+}
+
 struct locks_client *locks_client_of(struct xlator *xl, struct client *client)
 {
     struct locks *locks = xl->state;
@@ -57,11 +64,34 @@ struct locks_client *locks_client_of(struct xlator *xl, struct client *client)
     lc = calloc(1, sizeof(*lc));
     if (!lc)
         return NULL;
-    TAILQ_INIT(&lc->all);
+    locks_client_init(lc, client->uid);
     struct locks_client *kept = slot_add(&client->slots, xl, lc);
     if (kept != lc)
         free(lc);
     return kept;
+}
+
+static bool domain_is_used(const struct held_list *list, const struct domain *domain)
+{
+    const struct held *held;
+    TAILQ_FOREACH (held, list, in_inode)
+        if (held->domain == domain->name)
+            return true;
+    return false;
+}
+
+static void domains_sweep_locked(struct locks_inode *li)
+{
+    for (struct domain **at = &li->domains; *at;) {
+        struct domain *domain = *at;
+        if (domain_is_used(&li->granted, domain) || domain_is_used(&li->waiting, domain)) {
+            at = &domain->next;
+            continue;
+        }
+        *at = domain->next;
+        li->domain_count--;
+        free(domain);
+    }
 }
 
 const char *domain_intern_locked(struct locks_inode *li, const char *name)
@@ -70,6 +100,8 @@ const char *domain_intern_locked(struct locks_inode *li, const char *name)
         if (strcmp(domain->name, name) == 0)
             return domain->name;
     size_t bytes = strlen(name) + 1;
+    if (li->domain_count >= DOMAINS_PER_INODE_MAX)
+        domains_sweep_locked(li);
     if (li->domain_count >= DOMAINS_PER_INODE_MAX || bytes > DOMAIN_BYTES_MAX)
         return NULL;
     struct domain *domain = malloc(sizeof(*domain) + bytes);
@@ -110,35 +142,63 @@ struct held *held_conflict_locked(const struct locks_inode *li, const struct hel
     return NULL;
 }
 
-/* --- deadlock: would `waits` (not yet queued) close a ring of waiting posix owners? ---------- */
-enum { DEADLOCK_DEPTH_MAX = 16 }; /* a longer ring is waited out, or interrupted */
+/* --- deadlock: would `want` (not yet queued) close a ring of waiting posix owners? ------------ */
+enum { SEARCH_STEPS_MAX = 1000000 }; /* a ring that hides behind more is waited out */
 
-static bool ring_closes(const struct held *first, const struct held *blocker, int depth)
+struct search { /* breadth first; every waiter is looked at once */
+    const struct held *want;
+    uint64_t number;
+    struct held_list todo;
+    uint32_t steps;
+};
+
+/* Whether the owner of blocker is who wants; else what he waits for himself is to be looked at. */
+static bool visit(struct search *search, const struct held *blocker)
 {
-    if (same_owner(first, blocker))
-        return true;
-    if (depth == 0)
-        return false;
     struct held *other;
-    TAILQ_FOREACH (other, &blocker->client->all, in_client) {
-        if (!other->waiter || other->decided || other->kind != HELD_POSIX ||
+
+    if (same_owner(search->want, blocker))
+        return true;
+    TAILQ_FOREACH (other, &blocker->client->waiting, in_waiting) {
+        search->steps++;
+        if (other->kind != HELD_POSIX || other->search == search->number ||
             !same_owner(other, blocker))
             continue;
-        struct held *next = held_conflict_locked(other->inode, other);
-        if (next && ring_closes(first, next, depth - 1))
+        other->search = search->number;
+        TAILQ_INSERT_TAIL(&search->todo, other, in_search);
+    }
+    return false;
+}
+
+static bool ring_closes(struct search *search, const struct locks_inode *li,
+                        const struct held *waiting)
+{
+    struct held *held;
+    TAILQ_FOREACH (held, &li->granted, in_inode) {
+        if (++search->steps > SEARCH_STEPS_MAX)
+            return false;
+        if (conflict(held, waiting) && visit(search, held))
             return true;
     }
     return false;
 }
 
-static bool deadlocks_locked(const struct locks_inode *li, const struct held *want)
+static bool deadlocks_locked(struct locks *locks, const struct locks_inode *li,
+                             const struct held *want)
 {
-    struct held *held;
+    struct search search = { .want = want, .number = ++locks->searches };
+    struct held *waiting;
+
     if (want->kind != HELD_POSIX)
         return false;
-    TAILQ_FOREACH (held, &li->granted, in_inode)
-        if (conflict(held, want) && ring_closes(want, held, DEADLOCK_DEPTH_MAX))
+    TAILQ_INIT(&search.todo);
+    if (ring_closes(&search, li, want))
+        return true;
+    while ((waiting = TAILQ_FIRST(&search.todo)) != NULL) {
+        TAILQ_REMOVE(&search.todo, waiting, in_search);
+        if (ring_closes(&search, waiting->inode, waiting))
             return true;
+    }
     return false;
 }
 
@@ -147,6 +207,8 @@ static void enter_locked(struct held *held, struct held_list *list)
 {
     TAILQ_INSERT_TAIL(list, held, in_inode);
     TAILQ_INSERT_TAIL(&held->client->all, held, in_client);
+    if (held->waiter)
+        TAILQ_INSERT_TAIL(&held->client->waiting, held, in_waiting);
     held->client->count++;
     inode_ref(held->inode->inode);
 }
@@ -156,6 +218,8 @@ static void leave_locked(struct held *held, struct held_list *list)
 {
     TAILQ_REMOVE(list, held, in_inode);
     TAILQ_REMOVE(&held->client->all, held, in_client);
+    if (held->waiter)
+        TAILQ_REMOVE(&held->client->waiting, held, in_waiting);
     held->client->count--;
     inode_unref(held->inode->inode);
 }
@@ -210,18 +274,21 @@ static void grant_waiter_locked(struct locks_inode *li, struct held *want)
     take_granted_locked(li, lock);
 }
 
+/* A lock of fcntl that is granted may replace a stronger one of its owner: then those who came
+ * before it are looked at again. */
 void locks_grant_locked(struct xlator *xl, struct locks_inode *li)
 {
     struct locks *locks = xl->state;
-    struct held *want = TAILQ_FIRST(&li->waiting);
+    struct held *want = TAILQ_FIRST(&li->waiting), *next;
 
-    while (want) {
-        struct held *next = TAILQ_NEXT(want, in_inode);
-        if (!held_conflict_locked(li, want)) {
-            count_add(&locks->granted, 1);
-            grant_waiter_locked(li, want);
-        }
-        want = next;
+    for (; want; want = next) {
+        next = TAILQ_NEXT(want, in_inode);
+        if (held_conflict_locked(li, want))
+            continue;
+        count_add(&locks->granted, 1);
+        if (want->kind == HELD_POSIX)
+            next = want == TAILQ_FIRST(&li->waiting) ? next : TAILQ_FIRST(&li->waiting);
+        grant_waiter_locked(li, want);
     }
 }
 
@@ -297,7 +364,7 @@ static int take_locked(struct xlator *xl, struct locks_inode *li, struct held *w
         count_add(&locks->refused, 1);
         return -EAGAIN;
     }
-    if (deadlocks_locked(li, want))
+    if (deadlocks_locked(locks, li, want))
         return -EDEADLK;
     count_add(&locks->blocked, 1);
     want->waiter = fiber_self();

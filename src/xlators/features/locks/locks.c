@@ -5,7 +5,8 @@
  *           waiter is granted in the order of asking among those that can be, is answered -EINTR when
  *           its caller gives up and -ENOTCONN when its client is gone, whose locks go with it.
  *           Locks of fcntl end with flush by their owner and with the fd they were taken through.
- *           A ring of waiting fcntl owners is refused (-EDEADLK) up to 16 deep.
+ *           A ring of waiting fcntl owners is refused (-EDEADLK), unless it hides behind a million
+ *           locks and waiters.
  * Keeps:    per inode the granted and the waiting, per client all of its own; nothing on disk.
  * Locks:    `mutex` over all of it; never held while parking. A call's cancel guard comes before it.
  *
@@ -73,6 +74,10 @@ static int unlock_range(struct xlator *xl, struct inode *inode, struct held *wan
         return -ENOLCK;
     }
     HOLD(&locks->mutex);
+    if (want->client->count >= LOCKS_PER_CLIENT_MAX && posix_splits_locked(li, want)) {
+        held_free(want);
+        return -ENOLCK;
+    }
     posix_apply_locked(li, want);
     locks_grant_locked(xl, li);
     return 0;
@@ -99,6 +104,8 @@ static int locks_lk(struct xlator *xl, struct call *call, const struct lk_args *
     if (ret == 0 && !want->client)
         ret = -ENOLCK;
     if (ret < 0 || in->cmd == LK_GET) {
+        if (ret == 0 && want->type == RANGE_UNLOCK)
+            ret = -EINVAL; /* as fcntl(2) */
         if (ret == 0)
             ret = get_lock(xl, in->fd->inode, want, &out->lock);
         held_free(want);
@@ -353,7 +360,7 @@ static int locks_getactivelk(struct xlator *xl, struct call *call, const struct 
         if (held->kind != HELD_POSIX || ret < 0)
             continue;
         lock_of(held, &lock);
-        ret = locklist_add(&out->locks, &lock, "", 0);
+        ret = locklist_add(&out->locks, &lock, held->client->uid, 0);
     }
     return ret < 0 ? ret : (int)out->locks.count;
 }
@@ -422,7 +429,7 @@ static int locks_init(struct xlator *xl)
 {
     struct locks *locks = xl->state;
     pthread_mutex_init(&locks->mutex, NULL);
-    TAILQ_INIT(&locks->internal.all);
+    locks_client_init(&locks->internal, "");
     return check_mandatory(xl);
 }
 

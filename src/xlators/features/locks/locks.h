@@ -19,6 +19,9 @@ enum held_kind { HELD_POSIX, HELD_INODELK, HELD_ENTRYLK };
 struct held {
     TAILQ_ENTRY(held) in_inode;  /* its inode's granted or waiting list */
     TAILQ_ENTRY(held) in_client; /* its client's list */
+    TAILQ_ENTRY(held) in_waiting; /* waiting: its client's list of those */
+    TAILQ_ENTRY(held) in_search; /* waiting: while a ring is looked for */
+    uint64_t search;             /* the latest search that met it */
     enum held_kind kind;
     struct locks_client *client;
     struct locks_inode *inode;
@@ -38,7 +41,8 @@ struct held {
 TAILQ_HEAD(held_list, held);
 
 struct locks_client { /* in the client's slot */
-    struct held_list all;
+    const char *uid;
+    struct held_list all, waiting;
     uint32_t count;
     bool gone;
 };
@@ -58,6 +62,7 @@ struct locks_inode { /* in the inode's slot; every lock, held or waited for, ref
 struct locks {
     pthread_mutex_t mutex; /* over everything above, of this brick */
     struct locks_client internal; /* calls without a client */
+    uint64_t searches;            /* for rings, so far */
     char *mandatory;
     _Atomic uint64_t granted, blocked, refused;
 };
@@ -88,3 +93,5 @@ void held_decide_locked(struct held *want, int result) nowait;
 /* posix.c: makes room for want in its owner's locks (splitting, merging) and inserts it; RANGE_UNLOCK
  * only makes room. Uses want->spare. Consumes want. */
 void posix_apply_locked(struct locks_inode *li, struct held *want) nowait;
+bool posix_splits_locked(const struct locks_inode *li, const struct held *want) nowait;
+void locks_client_init(struct locks_client *lc, const char *uid) nowait; /* held.c */

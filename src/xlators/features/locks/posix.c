@@ -44,6 +44,17 @@ static bool touches(const struct held *a, const struct held *b)
            (b->end != UINT64_MAX && b->end + 1 == a->start);
 }
 
+/* Whether that is one lock more: the range lies within a lock of another type. */
+bool posix_splits_locked(const struct locks_inode *li, const struct held *want)
+{
+    const struct held *held;
+    TAILQ_FOREACH (held, &li->granted, in_inode)
+        if (is_owners(held, want) && held->type != want->type && held->start < want->start &&
+            held->end > want->end)
+            return true;
+    return false;
+}
+
 void posix_apply_locked(struct locks_inode *li, struct held *want)
 {
     struct held *held = TAILQ_FIRST(&li->granted);
@@ -51,12 +62,13 @@ void posix_apply_locked(struct locks_inode *li, struct held *want)
     while (held) {
         struct held *next = TAILQ_NEXT(held, in_inode);
         if (is_owners(held, want)) {
-            if (held->start <= want->end && want->start <= held->end) {
-                cut_locked(held, want);
-            } else if (held->type == want->type && touches(held, want)) {
+            bool overlaps = held->start <= want->end && want->start <= held->end;
+            if (held->type == want->type && (overlaps || touches(held, want))) {
                 want->start = MIN(want->start, held->start);
                 want->end = MAX(want->end, held->end);
                 held_drop_locked(held);
+            } else if (overlaps) {
+                cut_locked(held, want);
             }
         }
         held = next;

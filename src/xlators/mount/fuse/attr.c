@@ -78,25 +78,44 @@ int attr_reply(struct request *req, const struct iatt *stat)
 }
 
 /* --- GETATTR, STATX --------------------------------------------------------------------------------------- */
+static int stat_by_fd(struct request *req, struct fd *fd, struct iatt *ret_stat)
+{
+    struct fstat_args args = { .fd = fd };
+    struct fstat_reply out = {};
+    int ret = fop_fstat(fuse_child(req->fuse), &req->call, &args, &out);
+
+    *ret_stat = out.stat;
+    fstat_reply_fini(&out);
+    return ret;
+}
+
+static int stat_by_inode(struct request *req, struct iatt *ret_stat)
+{
+    struct stat_args args = { .inode = request_inode(req) };
+    struct stat_reply out = {};
+    int ret = fop_stat(fuse_child(req->fuse), &req->call, &args, &out);
+
+    *ret_stat = out.stat;
+    stat_reply_fini(&out);
+    return ret;
+}
+
+/* The kernel does not always say through which handle it asks. For what was removed while it is open
+ * any of them is the only way. */
+static bool is_gone(int ret)
+{
+    return ret == -ESTALE || ret == -ENOENT;
+}
+
 static int stat_get(struct request *req, struct fd *fd, struct iatt *ret_stat)
 {
-    struct xlator *child = fuse_child(req->fuse);
-    int ret;
-
-    if (fd) {
-        struct fstat_args args = { .fd = fd };
-        struct fstat_reply out = {};
-        ret = fop_fstat(child, &req->call, &args, &out);
-        *ret_stat = out.stat;
-        fstat_reply_fini(&out);
-    } else {
-        struct stat_args args = { .inode = request_inode(req) };
-        struct stat_reply out = {};
-        ret = fop_stat(child, &req->call, &args, &out);
-        *ret_stat = out.stat;
-        stat_reply_fini(&out);
-    }
-    return ret;
+    if (fd)
+        return stat_by_fd(req, fd, ret_stat);
+    int ret = stat_by_inode(req, ret_stat);
+    if (!is_gone(ret))
+        return ret;
+    AUTO(fd) open = handle_fd_of(req->fuse, request_inode(req));
+    return open ? stat_by_fd(req, open, ret_stat) : ret;
 }
 
 int getattr_run(struct request *req)
@@ -172,26 +191,33 @@ static int size_set(struct request *req, struct fd *fd, uint64_t size, struct ia
     return ret;
 }
 
+static int attributes_set_by_fd(struct request *req, struct fd *fd, int32_t valid,
+                                const struct iatt *stat, struct iatt *ret_stat)
+{
+    struct fsetattr_args args = { .fd = fd, .stat = *stat, .valid = valid };
+    struct fsetattr_reply out = {};
+    int ret = fop_fsetattr(fuse_child(req->fuse), &req->call, &args, &out);
+
+    *ret_stat = out.poststat;
+    fsetattr_reply_fini(&out);
+    return ret;
+}
+
 static int attributes_set(struct request *req, struct inode *inode, struct fd *fd, int32_t valid,
                           const struct iatt *stat, struct iatt *ret_stat)
 {
-    struct xlator *child = fuse_child(req->fuse);
-    int ret;
+    if (fd)
+        return attributes_set_by_fd(req, fd, valid, stat, ret_stat);
+    struct setattr_args args = { .inode = inode, .stat = *stat, .valid = valid };
+    struct setattr_reply out = {};
+    int ret = fop_setattr(fuse_child(req->fuse), &req->call, &args, &out);
 
-    if (fd) {
-        struct fsetattr_args args = { .fd = fd, .stat = *stat, .valid = valid };
-        struct fsetattr_reply out = {};
-        ret = fop_fsetattr(child, &req->call, &args, &out);
-        *ret_stat = out.poststat;
-        fsetattr_reply_fini(&out);
-    } else {
-        struct setattr_args args = { .inode = inode, .stat = *stat, .valid = valid };
-        struct setattr_reply out = {};
-        ret = fop_setattr(child, &req->call, &args, &out);
-        *ret_stat = out.poststat;
-        setattr_reply_fini(&out);
-    }
-    return ret;
+    *ret_stat = out.poststat;
+    setattr_reply_fini(&out);
+    if (!is_gone(ret))
+        return ret;
+    AUTO(fd) open = handle_fd_of(req->fuse, inode);
+    return open ? attributes_set_by_fd(req, open, valid, stat, ret_stat) : ret;
 }
 
 uint32_t mode_without_privileges(uint32_t mode)

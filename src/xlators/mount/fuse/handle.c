@@ -64,3 +64,14 @@ void handle_free(struct fuse *fuse, struct handle *handle)
     fd_unref(handle->fd);
     free(handle);
 }
+
+struct fd *handle_fd_of(struct fuse *fuse, const struct inode *inode)
+{
+    struct handle *handle;
+
+    HOLD(&fuse->handles_mutex);
+    TAILQ_FOREACH(handle, &fuse->handles, link)
+        if (handle->fd->inode == inode)
+            return fd_ref(handle->fd);
+    return NULL;
+}

@@ -104,6 +104,8 @@ static inline struct xlator *fuse_child(const struct fuse *fuse)
 struct handle *handle_new(struct fuse *fuse, struct fd *fd) nowait;
 /* Closes the file: may wait. */
 void handle_free(struct fuse *fuse, struct handle *handle);
+/* Some open file of that inode, referenced; NULL: it is not open. */
+struct fd *handle_fd_of(struct fuse *fuse, const struct inode *inode) nowait;
 static inline struct handle *handle_of(uint64_t fh)
 {
     return (struct handle *)(uintptr_t)fh;

@@ -389,7 +389,7 @@ static int keep_fd(struct remote *remote, struct fd *fd, bool is_dir, int64_t nu
 static int keep_created(struct remote *remote, const struct create_args *in,
                         const struct create_reply *out, uint32_t generation)
 {
-    struct inode *inode = inode_get(remote->xl->graph->inodes, &out->stat.gfid);
+    AUTO(inode) inode = inode_get(remote->xl->graph->inodes, &out->stat.gfid);
     if (!inode) {
         remote_send_release(remote, &out->stat.gfid, out->fd, false, generation);
         return -ENOMEM;

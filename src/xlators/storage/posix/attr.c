@@ -10,7 +10,7 @@
 #include "xlators/storage/posix/mdata.h"
 #include "xlators/storage/posix/xattr.h"
 
-/* --- STAT, FSTAT ------------------------------------------------------------------------------------ */
+/* --- STAT, FSTAT ------------------------------------------------------------------------------ */
 /* On the lane, when the kernel has it in its caches: -EAGAIN asks for a worker. */
 static int stat_cached(struct posix *posix, const struct stat_args *in, struct stat_reply *out)
 {
@@ -93,7 +93,7 @@ int brick_fstat(struct xlator *xl, struct call *call, const struct fstat_args *i
     return xattr_answer(posix, call, io.node, &object, in->xdata, &out->xdata);
 }
 
-/* --- SETATTR ---------------------------------------------------------------------------------------- */
+/* --- SETATTR ---------------------------------------------------------------------------------- */
 struct change {
     struct posix *posix;
     struct call *call;
@@ -196,7 +196,7 @@ static int fsetattr_work(struct posix *posix, struct call *call, const struct fs
 }
 POSIX_HOP(fsetattr)
 
-/* --- READLINK, ACCESS --------------------------------------------------------------------------------- */
+/* --- READLINK, ACCESS ------------------------------------------------------------------------- */
 static int readlink_work(struct posix *posix, struct call *call, const struct readlink_args *in,
                          struct readlink_reply *out)
 {
@@ -251,7 +251,7 @@ static int access_work(struct posix *posix, struct call *call, const struct acce
 }
 POSIX_HOP(access)
 
-/* --- STATFS -------------------------------------------------------------------------------------------- */
+/* --- STATFS ----------------------------------------------------------------------------------- */
 static uint64_t reserve_blocks(struct posix *posix, const struct statvfs *vfs)
 {
     struct option_amount reserve;

@@ -11,7 +11,7 @@
 
 enum { DIR_MODE_TOP = 0700, DIR_MODE_UNLINK = 0600, DIR_MODE_LANDFILL = 0755 };
 
-/* --- the directory ------------------------------------------------------------------------------------ */
+/* --- the directory ---------------------------------------------------------------------------- */
 static int open_directory(struct posix *posix)
 {
     struct stat st;
@@ -69,8 +69,8 @@ static int check_volume_id(struct posix *posix)
     }
     ssize_t ret = env_fgetxattr(posix->root_fd, XATTR_VOLUME_ID, &found, sizeof(found));
     if (ret == -ENODATA || ret == -EOPNOTSUPP) {
-        log_error(posix->xl, (int)ret, "brick directory %s carries no volume id (wanted %s): is its "
-                  "disk mounted? If the directory is new, create the brick with gluster",
+        log_error(posix->xl, (int)ret, "brick directory %s carries no volume id (wanted %s): is "
+                  "its disk mounted? If the directory is new, create the brick with gluster",
                   posix->directory, gfid_format(&wanted, wanted_text));
         return (int)ret;
     }
@@ -99,8 +99,8 @@ static int check_root_gfid(struct posix *posix)
                             XATTR_CREATE);
         if (ret == 0)
             return 0;
-        log_error(posix->xl, (int)ret, "brick directory %s cannot be labelled as a brick's root: the "
-                  "process needs CAP_SYS_ADMIN, and a file system that it may write",
+        log_error(posix->xl, (int)ret, "brick directory %s cannot be labelled as a brick's root: "
+                  "the process needs CAP_SYS_ADMIN, and a file system that it may write",
                   posix->directory);
         return (int)ret;
     }
@@ -109,15 +109,16 @@ static int check_root_gfid(struct posix *posix)
     if (ret == sizeof(found) || ret == -ERANGE || ret >= 0) {
         log_error(posix->xl, -EINVAL, "brick directory %s carries the gfid %s, which is not a "
                   "root's: it lies inside another brick; name the brick's own top directory",
-                  posix->directory, ret == sizeof(found) ? gfid_format(&found, text) : "(malformed)");
+                  posix->directory,
+                  ret == sizeof(found) ? gfid_format(&found, text) : "(malformed)");
         return -EINVAL;
     }
-    log_error(posix->xl, (int)ret, "the gfid of brick directory %s cannot be read: the process needs "
-              "CAP_SYS_ADMIN for trusted attributes", posix->directory);
+    log_error(posix->xl, (int)ret, "the gfid of brick directory %s cannot be read: the process "
+              "needs CAP_SYS_ADMIN for trusted attributes", posix->directory);
     return (int)ret;
 }
 
-/* --- .glusterfs --------------------------------------------------------------------------------------------- */
+/* --- .glusterfs ------------------------------------------------------------------------------- */
 static int make_dir(int dir, const char *name, mode_t mode, int *ret_fd)
 {
     int ret = env_mkdirat(dir, name, mode);
@@ -173,7 +174,8 @@ static int check_root_handle(struct posix *posix)
     if (st.st_dev == posix->root_dev && st.st_ino == posix->root_ino)
         return 0;
     log_error(posix->xl, -EINVAL, "%s/" HANDLE_DIR "/00/%s leads to another directory than the "
-              "brick's root: the brick was copied or tampered with; remove that link and start again",
+              "brick's root: the brick was copied or tampered with; remove that link and start "
+              "again",
               posix->root_path, path);
     return -EINVAL;
 }
@@ -191,7 +193,8 @@ static void clear_unlinked(struct posix *posix)
         for (ssize_t at = 0; at < ret;) {
             struct dirent64 *entry = (struct dirent64 *)(void *)(buffer.bytes + at);
             if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-                best_effort(env_unlinkat(posix->unlink_fd, entry->d_name, 0)); /* tried at every start */
+                /* tried at every start */
+                best_effort(env_unlinkat(posix->unlink_fd, entry->d_name, 0));
             at += entry->d_reclen;
         }
 }

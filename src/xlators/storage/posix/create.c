@@ -3,12 +3,14 @@
  *
  *   file      O_TMPFILE in the parent, as the caller --+
  *   node,                                               +-> label -> link handle -> link name
- *   symlink   made in unlink/<gfid>.new ----------------+            (then remove .new)
+ *   symlink   made in unlink/<gfid>.new ----------------+            (then remove .new; a
+ *                                                                     symlink: name, handle)
  *   directory mkdir in place, as the caller -> label -> handle
  *
  * All under the name's lock, so look-ups that find something without a label wait for its maker. At
  * any crash point a genuine brick finds: nothing; a handle without a name (dropped at its next
- * nameless look-up); or an unlabelled empty directory (labelled, or replaced, at the next look-up). */
+ * nameless look-up); or an unlabelled empty directory (labelled, or replaced, at the next look-
+ * up). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +40,15 @@ struct birth {
 static void birth_fini(struct birth *birth)
 {
     if (birth->temp[0])
-        best_effort(env_unlinkat(birth->posix->unlink_fd, birth->temp, 0)); /* the next start would too */
+        /* the next start would too */
+        best_effort(env_unlinkat(birth->posix->unlink_fd, birth->temp, 0));
     if (birth->fd >= 0)
         env_close(birth->fd);
     parent_fini(&birth->parent);
 }
 #define BIRTH __attribute__((cleanup(birth_fini))) struct birth
 
-/* --- before -------------------------------------------------------------------------------------- */
+/* --- before ----------------------------------------------------------------------------------- */
 static int wanted_gfid(struct birth *birth)
 {
     int ret = dict_get_gfid(birth->xdata, "gfid-req", &birth->gfid);
@@ -72,7 +75,8 @@ static int check_layout(struct birth *birth, struct dict **ret_xdata)
     if (!*ret_xdata)
         *ret_xdata = dict_new();
     if (*ret_xdata)
-        best_effort(dict_set_int(*ret_xdata, "glusterfs.preop.check.failed", 1)); /* the errno remains */
+        /* the errno remains */
+        best_effort(dict_set_int(*ret_xdata, "glusterfs.preop.check.failed", 1));
     return -EIO;
 }
 
@@ -114,7 +118,7 @@ static mode_t directory_mode(const struct birth *birth, mode_t mode, mode_t umas
            (mode_t)birth->posix->force_directory_mode;
 }
 
-/* --- as the caller ------------------------------------------------------------------------------- */
+/* --- as the caller ---------------------------------------------------------------------------- */
 static bool is_daemon(const struct call *call)
 {
     return call->uid == 0 && call->gid == 0;
@@ -166,7 +170,7 @@ static int may_caller_write(const struct birth *birth)
     return ret;
 }
 
-/* --- the object, not yet in the tree --------------------------------------------------------------- */
+/* --- the object, not yet in the tree ---------------------------------------------------------- */
 static int make_node(const struct birth *birth, dev_t dev, const char *target)
 {
     int dir = birth->posix->unlink_fd;
@@ -245,7 +249,7 @@ static int conceive_file(struct birth *birth, int flags)
     return 0;
 }
 
-/* --- label, handle, name ---------------------------------------------------------------------------- */
+/* --- label, handle, name ---------------------------------------------------------------------- */
 static int label_times(struct birth *birth)
 {
     uint8_t bytes[MDATA_BYTES];
@@ -273,18 +277,23 @@ static int label(struct birth *birth)
     return object_setxattr(&birth->object, XATTR_GFID, &birth->gfid, sizeof(birth->gfid), 0);
 }
 
-/* The handle first: an object with a name and without a handle is found, one the other way round is
- * dropped; the inode's lock keeps a nameless look-up from dropping ours. */
+/* The handle first: a death in between leaves what the next nameless look-up drops; the inode's
+ * lock keeps such a look-up from dropping ours. A symlink gets its name first: its handle alone
+ * would be taken for a directory's, and a missing one is made by the next look-up of the name. */
 static int deliver(struct birth *birth)
 {
     struct posix *posix = birth->posix;
     STRIPES_HELD held = inodes_lock(posix, &birth->gfid, NULL);
+    int dir = birth->parent.dir->fd, ret;
 
-    int ret = handle_link_file(posix, &birth->gfid, &birth->object);
-    if (ret < 0)
+    if (S_ISLNK(birth->mode)) {
+        ret = object_link(&birth->object, dir, birth->name);
+        if (ret == 0 && (ret = handle_link_file(posix, &birth->gfid, &birth->object)) < 0)
+            best_effort(env_unlinkat(dir, birth->name, 0)); /* the failure is told all the same */
         return ret;
-    ret = object_link(&birth->object, birth->parent.dir->fd, birth->name);
-    if (ret < 0)
+    }
+    ret = handle_link_file(posix, &birth->gfid, &birth->object);
+    if (ret == 0 && (ret = object_link(&birth->object, dir, birth->name)) < 0)
         best_effort(handle_unlink(posix, &birth->gfid)); /* the object goes with its descriptor */
     return ret;
 }
@@ -314,7 +323,7 @@ static int present(struct birth *birth, struct inode **ret_inode, struct iatt *r
     return 0;
 }
 
-/* --- CREATE ------------------------------------------------------------------------------------------ */
+/* --- CREATE ----------------------------------------------------------------------------------- */
 static int open_existing(struct birth *birth, const struct create_args *in,
                          struct create_reply *out)
 {
@@ -400,7 +409,7 @@ static int create_work(struct posix *posix, struct call *call, const struct crea
 }
 POSIX_HOP(create)
 
-/* --- MKNOD, SYMLINK ---------------------------------------------------------------------------------- */
+/* --- MKNOD, SYMLINK --------------------------------------------------------------------------- */
 /* Heal and rebalance give an object that exists here one more name by its gfid. */
 static int link_existing(struct birth *birth, bool *ret_done)
 {
@@ -511,7 +520,7 @@ static int symlink_work(struct posix *posix, struct call *call, const struct sym
 }
 POSIX_HOP(symlink)
 
-/* --- MKDIR --------------------------------------------------------------------------------------------- */
+/* --- MKDIR ------------------------------------------------------------------------------------ */
 static int mkdir_label(struct birth *birth)
 {
     birth->fd = env_openat(birth->parent.dir->fd, birth->name,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* READ, WRITE and what else works on an open file's bytes. READ and WRITE run on the fiber: one call
- * of env for the data, one fstat; the stats before a write are those that the latest operation on
- * the inode left, for nobody but this brick writes its files. */
+/* READ, WRITE and what else works on an open file's bytes. READ and WRITE run on the fiber: one
+ * call of env for the data, one fstat; the stats before a write are those that the latest
+ * operation on the inode left, for nobody but this brick writes its files. */
 #include <errno.h>
 #include <linux/falloc.h>
 #include <openssl/evp.h>
@@ -59,7 +59,7 @@ static int stat_after(struct posix *posix, const struct io *io, struct iatt *ret
     return ret;
 }
 
-/* --- READ ------------------------------------------------------------------------------------------ */
+/* --- READ ------------------------------------------------------------------------------------- */
 int brick_readv(struct xlator *xl, struct call *call, const struct readv_args *in,
                 struct readv_reply *out)
 {
@@ -91,7 +91,7 @@ int brick_readv(struct xlator *xl, struct call *call, const struct readv_args *i
     return (int)bytes;
 }
 
-/* --- WRITE ----------------------------------------------------------------------------------------- */
+/* --- WRITE ------------------------------------------------------------------------------------ */
 static bool is_aligned(const struct payload *payload)
 {
     for (uint32_t i = 0; i < payload->segs; i++)
@@ -218,7 +218,7 @@ int brick_writev(struct xlator *xl, struct call *call, const struct writev_args 
     return answer < 0 ? answer : ret;
 }
 
-/* --- FSYNC ------------------------------------------------------------------------------------------- */
+/* --- FSYNC ------------------------------------------------------------------------------------ */
 struct times_frame {
     struct posix *posix;
     struct node *node;
@@ -269,7 +269,7 @@ int brick_fsyncdir(struct xlator *xl, struct call *call, const struct fsyncdir_a
     return env_fsync(io.fd, in->datasync != 0);
 }
 
-/* --- sizes and space: one hop each -------------------------------------------------------------------- */
+/* --- sizes and space: one hop each ------------------------------------------------------------ */
 struct space {
     struct posix *posix;
     struct call *call;
@@ -383,7 +383,7 @@ static int truncate_work(struct posix *posix, struct call *call, const struct tr
 }
 POSIX_HOP(truncate)
 
-/* --- SEEK, COPY_FILE_RANGE ------------------------------------------------------------------------------ */
+/* --- SEEK, COPY_FILE_RANGE -------------------------------------------------------------------- */
 static int seek_work(struct posix *posix, struct call *call, const struct seek_args *in,
                      struct seek_reply *out)
 {
@@ -434,7 +434,7 @@ static int copy_file_range_work(struct posix *posix, struct call *call,
 }
 POSIX_HOP(copy_file_range)
 
-/* --- RCHECKSUM -------------------------------------------------------------------------------------------- */
+/* --- RCHECKSUM -------------------------------------------------------------------------------- */
 static int strong_sum(bool is_sha256, const void *bytes, size_t count, struct fop_bytes *ret_sum)
 {
     static_assert(sizeof(ret_sum->data) >= 32, "SHA-256 fits");

@@ -80,7 +80,7 @@ static void listing_take(struct listing *listing, const struct dirent64 *entry)
     listing->cookie = (uint64_t)entry->d_off;
 }
 
-/* --- one entry -------------------------------------------------------------------------------------- */
+/* --- one entry -------------------------------------------------------------------------------- */
 struct reading {
     struct posix *posix;
     struct call *call;

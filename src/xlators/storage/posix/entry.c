@@ -15,7 +15,7 @@
 
 enum { GFID2PATH_LINKS_MAX = 500, SLOW_UNLINK_BYTES = 1 << 20 };
 
-/* --- parents ------------------------------------------------------------------------------------- */
+/* --- parents ---------------------------------------------------------------------------------- */
 void parent_fini(struct parent *parent)
 {
     desc_unref(TAKE(parent->dir));
@@ -51,7 +51,7 @@ void parent_touch(struct posix *posix, struct parent *parent, const struct call 
         iatt_fill(posix, parent->node, &st, ret_post);
 }
 
-/* --- left-overs of a crash ------------------------------------------------------------------------ */
+/* --- left-overs of a crash -------------------------------------------------------------------- */
 static bool directory_is_empty(int dir, const char *name)
 {
     union {
@@ -121,7 +121,7 @@ static void clear_directory(struct posix *posix, int dir, const char *name)
         }
 }
 
-/* --- an entry that is about to lose its name ---------------------------------------------------------- */
+/* --- an entry that is about to lose its name -------------------------------------------------- */
 struct victim {
     struct posix *posix;
     int dir;
@@ -206,7 +206,8 @@ static void restore_handle(struct victim *victim)
     char unlinked[UUID_TEXT_SIZE];
 
     if (handle_link_file(victim->posix, &victim->gfid, &victim->object) == 0) {
-        best_effort(env_unlinkat(victim->posix->unlink_fd, gfid_format(&victim->gfid, unlinked), 0));
+        gfid_format(&victim->gfid, unlinked);
+        best_effort(env_unlinkat(victim->posix->unlink_fd, unlinked, 0)); /* else at start */
         victim->node->is_unlinked = false;
     }
 }
@@ -222,7 +223,7 @@ static void victim_gone(struct victim *victim)
         unlinked_forget(victim->posix, node);
 }
 
-/* --- UNLINK ------------------------------------------------------------------------------------------- */
+/* --- UNLINK ----------------------------------------------------------------------------------- */
 static int is_kept_by_request(const struct victim *victim, const struct dict *xdata)
 {
     bool is_linkto = (victim->st.st_mode & 07777) == 01000 &&
@@ -282,7 +283,8 @@ static void answer_iatt(struct victim *victim, const struct dict *asked, struct 
     if (iatt.nlink > 0)
         iatt.nlink--;
     iatt_to_wire(&iatt, wire);
-    best_effort(dict_set(*ret_xdata, "dht-get-iatt-in-xattr", DICT_IATT, wire, sizeof(wire))); /* a hint */
+    /* a hint */
+    best_effort(dict_set(*ret_xdata, "dht-get-iatt-in-xattr", DICT_IATT, wire, sizeof(wire)));
 }
 
 static int unlink_work(struct posix *posix, struct call *call, const struct unlink_args *in,
@@ -329,7 +331,7 @@ int entry_remove_file(struct posix *posix, int dir, const gfid_t *parent, const 
                               : env_unlinkat(dir, name, 0);
 }
 
-/* --- RMDIR -------------------------------------------------------------------------------------------- */
+/* --- RMDIR ------------------------------------------------------------------------------------ */
 static int remove_tree(struct victim *victim)
 {
     struct posix *posix = victim->posix;
@@ -387,7 +389,7 @@ static int rmdir_work(struct posix *posix, struct call *call, const struct rmdir
 }
 POSIX_HOP(rmdir)
 
-/* --- LINK --------------------------------------------------------------------------------------------- */
+/* --- LINK ------------------------------------------------------------------------------------- */
 static int add_name(struct posix *posix, struct located *located, const struct parent *parent,
                     const struct link_args *in)
 {
@@ -440,7 +442,7 @@ static int link_work(struct posix *posix, struct call *call, const struct link_a
 }
 POSIX_HOP(link)
 
-/* --- RENAME --------------------------------------------------------------------------------------------- */
+/* --- RENAME ----------------------------------------------------------------------------------- */
 struct move {
     struct posix *posix;
     struct call *call;
@@ -527,7 +529,8 @@ static void target_gone(struct move *move)
         return;
     }
     if (target->is_last && !target->node->is_unlinked)
-        best_effort(handle_unlink(move->posix, &target->gfid)); /* left over, a nameless look-up drops it */
+        /* left over, a nameless look-up drops it */
+        best_effort(handle_unlink(move->posix, &target->gfid));
     victim_gone(target);
     if (!target->is_last || target->node->is_unlinked)
         mdata_touch(move->posix, target->node, move->call, move->in->xdata, TIMES_CTIME);
@@ -556,8 +559,8 @@ static int move_file(struct move *move)
     return 0;
 }
 
-/* Without a handle a directory is found again by its name; with a wrong one by nobody. So the handle
- * goes first and comes back last; who misses it meanwhile waits for dir_rename. */
+/* Without a handle a directory is found again by its name; with a wrong one by nobody. So the
+ * handle goes first and comes back last; who misses it meanwhile waits for dir_rename. */
 static int move_directory(struct move *move)
 {
     const struct rename_args *in = move->in;

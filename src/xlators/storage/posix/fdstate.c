@@ -44,7 +44,8 @@ void unlinked_forget(struct posix *posix, struct node *node)
     STRIPES_HELD held = inodes_lock(posix, &node->inode->gfid, NULL);
     if (node->opens > 0 || !node->is_unlinked)
         return;
-    best_effort(env_unlinkat(posix->unlink_fd, gfid_format(&node->inode->gfid, name), 0)); /* or at start */
+    /* or at start */
+    best_effort(env_unlinkat(posix->unlink_fd, gfid_format(&node->inode->gfid, name), 0));
     node->is_unlinked = false;
     node_reset(posix, node);
 }
@@ -86,7 +87,7 @@ void open_file_release(struct posix *posix, struct fd *fd, struct open_file *fil
     free(file);
 }
 
-/* --- opening at first use ------------------------------------------------------------------------- */
+/* --- opening at first use --------------------------------------------------------------------- */
 struct first_use {
     struct posix *posix;
     struct inode *inode;
@@ -197,7 +198,7 @@ void io_end(struct io *io)
     desc_unref(TAKE(io->desc));
 }
 
-/* --- OPEN, FLUSH ------------------------------------------------------------------------------------ */
+/* --- OPEN, FLUSH ------------------------------------------------------------------------------ */
 static int open_work(struct posix *posix, struct call *call, const struct open_args *in,
                      struct open_reply *out)
 {

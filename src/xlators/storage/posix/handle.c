@@ -47,7 +47,7 @@ int handle_text_parse(const char *text, gfid_t *ret_parent, char name[NAME_BYTES
     return 0;
 }
 
-/* --- making and removing ------------------------------------------------------------------------- */
+/* --- making and removing ---------------------------------------------------------------------- */
 static int make_second_dir(struct posix *posix, const gfid_t *gfid)
 {
     char name[3];
@@ -158,7 +158,8 @@ void handle_unlink_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *pa
 
     handle_text(parent, name, text);
     if (handle_read(posix, gfid, now) == 0 && strcmp(text, now) == 0)
-        best_effort(handle_unlink(posix, gfid)); /* a left-over is replaced by the next of that gfid */
+        /* a left-over is replaced by the next of that gfid */
+        best_effort(handle_unlink(posix, gfid));
 }
 
 static int heal_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *parent,
@@ -196,7 +197,7 @@ int handle_heal(struct posix *posix, const gfid_t *gfid, const struct object *ob
     return handle_link_file(posix, gfid, object);
 }
 
-/* --- directories --------------------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------------------ */
 struct desc *dir_get_cached(struct posix *posix, struct inode *inode)
 {
     struct node *node = node_find(posix, inode);
@@ -241,6 +242,18 @@ static int climb_push(struct climb *climb, const char *name)
     return 0;
 }
 
+/* A user's symlink whose last name went in a crash: it carries the gfid, a directory's handle
+ * none. */
+static bool is_orphan(struct posix *posix, const gfid_t *gfid)
+{
+    char path[HANDLE_PATH_SIZE];
+    gfid_t carried;
+
+    handle_path(gfid, path);
+    struct object object = object_at(handle_dir_fd(posix, gfid), path);
+    return object_gfid(&object, &carried) == 0 && gfid_equal(&carried, gfid);
+}
+
 /* One step up: parent and name by the handle. A symlink with two links is a user's own. */
 static int climb_step(struct posix *posix, const gfid_t *gfid, gfid_t *ret_parent,
                       char name[NAME_BYTES_MAX + 1])
@@ -260,9 +273,11 @@ static int climb_step(struct posix *posix, const gfid_t *gfid, gfid_t *ret_paren
     ret = handle_text_parse(text, ret_parent, name);
     if (ret == 0)
         return 0;
+    if (is_orphan(posix, gfid))
+        return -ENOENT;
     log_error(posix->xl, 0,
-              "malformed internal link \"%s\" of the directory with gfid %s in %s: operations on it "
-              "fail; a look-up of its path repairs it once the link is removed",
+              "malformed internal link \"%s\" of the directory with gfid %s in %s: operations on "
+              "it fail; a look-up of its path repairs it once the link is removed",
               text, gfid_format(gfid, gfid_text), posix->directory);
     return -EIO;
 }
@@ -310,7 +325,8 @@ static int climb_down(struct posix *posix, struct climb *climb, int *ret_fd)
     return 0;
 }
 
-/* Opens a directory by its handles; the gfid that it carries is the judge of whether they were true. */
+/* Opens a directory by its handles; the gfid that it carries is the judge of whether they were
+ * true. */
 static int dir_open(struct posix *posix, const gfid_t *gfid, int *ret_fd)
 {
     CLIMB climb = {};
@@ -330,7 +346,8 @@ static int dir_open(struct posix *posix, const gfid_t *gfid, int *ret_fd)
     return 0;
 }
 
-/* Handles are wrong for a moment while a directory is renamed: then wait for that, and once more. */
+/* Handles are wrong for a moment while a directory is renamed: then wait for that, and once
+ * more. */
 static int dir_open_settled(struct posix *posix, const gfid_t *gfid, int *ret_fd)
 {
     int ret = dir_open(posix, gfid, ret_fd);
@@ -340,6 +357,33 @@ static int dir_open_settled(struct posix *posix, const gfid_t *gfid, int *ret_fd
     int again = dir_open(posix, gfid, ret_fd);
     pthread_mutex_unlock(&posix->dir_rename);
     return again == -ENOENT ? -ESTALE : again;
+}
+
+static bool is_dangling(struct posix *posix, const gfid_t *gfid)
+{
+    char name[NAME_BYTES_MAX + 1];
+    gfid_t parent, found;
+    int fd;
+
+    int step = climb_step(posix, gfid, &parent, name);
+    if (step == -ENOENT)
+        return true; /* an orphan, or nothing */
+    if (step < 0 || dir_open(posix, &parent, &fd) < 0)
+        return false; /* not a directory's; or the fault lies above it */
+    struct object object = object_at(fd, name);
+    int ret = object_gfid(&object, &found);
+    env_close(fd);
+    return ret == -ENOENT || ret == -ENODATA || (ret == 0 && !gfid_equal(&found, gfid));
+}
+
+void handle_drop_dangling(struct posix *posix, const gfid_t *gfid)
+{
+    if (gfid_is_root(gfid))
+        return;
+    pthread_mutex_lock(&posix->dir_rename); /* else it may be on its way to a new place */
+    if (is_dangling(posix, gfid))
+        best_effort(handle_unlink(posix, gfid)); /* the next look-up tries again */
+    pthread_mutex_unlock(&posix->dir_rename);
 }
 
 int dir_get(struct posix *posix, struct inode *inode, struct desc **ret_desc)
@@ -386,7 +430,7 @@ int dir_path(struct posix *posix, const gfid_t *gfid, char **ret_path)
     return 0;
 }
 
-/* --- any object ------------------------------------------------------------------------------------ */
+/* --- any object ------------------------------------------------------------------------------- */
 void iatt_fill(struct posix *posix, struct node *node, const struct stat *st, struct iatt *ret_iatt)
 {
     iatt_from_stat(ret_iatt, st, &node->inode->gfid);

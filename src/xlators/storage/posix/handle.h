@@ -11,7 +11,7 @@
 #include "xlators/storage/posix/object.h"
 
 enum {
-    HANDLE_PATH_SIZE = 3 + UUID_TEXT_SIZE,         /* "bb/gfid" in the directory of its first byte */
+    HANDLE_PATH_SIZE = 3 + UUID_TEXT_SIZE,         /* "bb/gfid" */
     HANDLE_TEXT_SIZE = 12 + UUID_TEXT_SIZE + NAME_BYTES_MAX + 1, /* "../../aa/bb/gfid/name" */
 };
 
@@ -38,11 +38,14 @@ must_check int handle_unlink(struct posix *posix, const gfid_t *gfid);
 /* Removes a directory's handle if it still says parent/name. */
 void handle_unlink_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *parent,
                        const char *name);
+/* Removes a directory's handle that leads nowhere: what a crash in RMDIR leaves. */
+void handle_drop_dangling(struct posix *posix, const gfid_t *gfid);
 /* Makes sure that the object found at parent/name has its handle. */
 must_check int handle_heal(struct posix *posix, const gfid_t *gfid, const struct object *object,
                            const struct stat *st, const gfid_t *parent, const char *name);
 
-/* A directory's descriptor, shared. -ESTALE: no such gfid. -ENOTDIR. -EIO: its handle is malformed. */
+/* A directory's descriptor, shared. -ESTALE: no such gfid. -ENOTDIR. -EIO: its handle is
+ * malformed. */
 must_check int dir_get(struct posix *posix, struct inode *inode, struct desc **ret_desc);
 /* The same from memory only; NULL: not there. */
 struct desc *dir_get_cached(struct posix *posix, struct inode *inode) nowait;

@@ -6,14 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "xlators/storage/posix/entry.h"
 #include "xlators/storage/posix/handle.h"
 
 enum { RESERVE_PERIOD_S = 5, HEALTH_TEXT_SIZE = 64, HEALTH_GRACE_S = 30 };
 
-/* --- fibers that wake now and then ---------------------------------------------------------------------- */
+/* --- fibers that wake now and then ------------------------------------------------------------ */
 /* Waits; false: the brick stops. */
 static bool pause_for(struct posix *posix, uint64_t ns, const char *why)
 {
@@ -44,7 +43,7 @@ static int start_fiber(struct posix *posix, const char *name, fiber_fn *fn, void
     return ret;
 }
 
-/* --- the reserve (spec/disk.md 1.9) ------------------------------------------------------------------------ */
+/* --- the reserve (spec/disk.md 1.9) ----------------------------------------------------------- */
 void reserve_check(struct posix *posix)
 {
     struct option_amount reserve;
@@ -84,7 +83,7 @@ static void reserve_fiber(void *arg)
     fiber_ends(posix);
 }
 
-/* --- health (spec/disk.md 1.10) ------------------------------------------------------------------------------ */
+/* --- health (spec/disk.md 1.10) --------------------------------------------------------------- */
 /* One check, in memory of its own: it may hang in a dead disk long after we stopped waiting. */
 struct probe {
     struct posix *posix;
@@ -187,9 +186,9 @@ static void brick_failed(struct posix *posix, int ret, const char *step)
                  "down; check its disk (dmesg), then start it again", posix->directory, step);
     xlator_notify(posix->xl, EVENT_CHILD_DOWN, NULL);
     if (pause_for(posix, HEALTH_GRACE_S * NS_PER_S, "grace after a failed health check"))
-        kill(getpid(), SIGTERM);
+        raise(SIGTERM);
     if (pause_for(posix, HEALTH_GRACE_S * NS_PER_S, "grace after SIGTERM"))
-        kill(getpid(), SIGKILL);
+        raise(SIGKILL);
 }
 
 static void health_fiber(void *arg)
@@ -214,7 +213,7 @@ static void health_fiber(void *arg)
     fiber_ends(posix);
 }
 
-/* --- the landfill --------------------------------------------------------------------------------------------- */
+/* --- the landfill ----------------------------------------------------------------------------- */
 /* A tree is taken apart without recursion: directories in it move up into the landfill and have
  * their turn there; what a crash leaves is such a directory. */
 static int raise_directory(struct posix *posix, int dir, const gfid_t *parent, const char *name)
@@ -281,7 +280,8 @@ static int purge_tree(struct posix *posix, int dir, const gfid_t *parent,
     if (fd < 0)
         return fd == -ENOTDIR ? env_unlinkat(dir, name, 0) : fd;
     struct object object = object_fd(fd);
-    best_effort(object_gfid(&object, &gfid)); /* unlabelled: its children's handles name no parent */
+    /* unlabelled: its children's handles name no parent */
+    best_effort(object_gfid(&object, &gfid));
     int ret = each_entry(posix, fd, &gfid, purge_entry);
     return ret < 0 ? ret : env_unlinkat(dir, name, AT_REMOVEDIR);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* LOOKUP, and the repair of what a crash left (spec/disk.md 1.3): an entry without a gfid that is
- * empty counts as absent; another one is labelled with the gfid that the client offers; a missing or
- * wrong handle is made anew. */
+ * empty counts as absent; another one is labelled with the gfid that the client offers; a
+ * missing or wrong handle is made anew. */
 #include <errno.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ int lookup_content(const struct object *object, uint64_t size, struct dict **dic
     return dict_set_bytes(*dict, "glusterfs.content", bytes, (uint32_t)size);
 }
 
-/* --- named --------------------------------------------------------------------------------------- */
+/* --- named ------------------------------------------------------------------------------------ */
 static int finish_named(struct posix *posix, struct call *call, const struct lookup_args *in,
                         const struct object *object, const struct stat *st, const gfid_t *gfid,
                         enum lookup_where where, struct lookup_reply *out)
@@ -185,7 +185,7 @@ static int lookup_entry(struct posix *posix, struct call *call, const struct loo
     return ret;
 }
 
-/* --- nameless ------------------------------------------------------------------------------------ */
+/* --- nameless --------------------------------------------------------------------------------- */
 /* A handle without a name is what a crash left between the two links of a creation. */
 static bool remove_orphan(struct posix *posix, struct inode *inode)
 {
@@ -208,6 +208,8 @@ static int lookup_gfid(struct posix *posix, struct call *call, const struct look
 
     best_effort(dict_get_int(in->xdata, "unlinked-lookup", &unlinked_too)); /* absent: 0 */
     int ret = locate(posix, in->inode, &located);
+    if (ret == -ESTALE && !located.is_unlinked)
+        handle_drop_dangling(posix, &in->inode->gfid);
     if (ret == -ESTALE || (ret == 0 && located.is_unlinked && !unlinked_too))
         return -ENOENT;
     if (ret < 0)

@@ -94,7 +94,7 @@ void mdata_show(struct posix *posix, struct node *node, struct iatt *iatt)
     iatt->atime = node->mdata.atime;
 }
 
-/* --- storing ------------------------------------------------------------------------------------- */
+/* --- storing ---------------------------------------------------------------------------------- */
 static struct node *dirty_take(struct posix *posix)
 {
     HOLD(&posix->mutex);
@@ -123,7 +123,7 @@ static void store_one(struct posix *posix, struct node *node)
     int ret = object_setxattr(&located.object, XATTR_MDATA, bytes, sizeof(bytes), 0);
     if (ret < 0 && ret != -ENOENT) {
         char text[UUID_TEXT_SIZE];
-        log_warn(posix->xl, ret, "cannot store the times of gfid %s: after a restart older ones show",
+        log_warn(posix->xl, ret, "cannot store times of gfid %s: a restart will show older ones",
                  gfid_format(&node->inode->gfid, text));
     }
 }
@@ -204,7 +204,7 @@ static void dirty_list(struct posix *posix, struct node *node)
     posix->fibers--;
 }
 
-/* --- changing ------------------------------------------------------------------------------------ */
+/* --- changing --------------------------------------------------------------------------------- */
 enum { TIMES_OWN = TIMES_CTIME | TIMES_MTIME | TIMES_ATIME };
 
 /* Which of an object's times this call changes, and to what. A client without the utime translator

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* trusted.glusterfs.mdata: the times that clients' clocks gave (spec/disk.md 1.7). Kept in memory per
- * inode, shown in every iatt, and stored within MDATA_DELAY.
+/* trusted.glusterfs.mdata: the times that clients' clocks gave (spec/disk.md 1.7). Kept in memory
+ * per inode, shown in every iatt, and stored within MDATA_DELAY.
  *
  *     mdata_touch(posix, node, call, xdata, TIMES_CTIME | TIMES_MTIME);    // after the write
  */
@@ -37,7 +37,8 @@ bool mdata_fresh(struct posix *posix, const struct call *call, const struct dict
                  struct mdata *ret_mdata) nowait;
 /* The object was made with (or without, NULL) these times. */
 void mdata_born(struct node *node, const struct mdata *mdata) nowait;
-/* Somebody else's times (heal, rebalance): the later of each. fresh_only: only when there are none. */
+/* Somebody else's times (heal, rebalance): the later of each. fresh_only: only when there are
+ * none. */
 void mdata_merge(struct posix *posix, struct node *node, const struct mdata *mdata,
                  bool fresh_only) nowait;
 /* The xattr's bytes as they are or will be on disk; false: there is none. */

@@ -8,7 +8,7 @@
  *           all else is the daemon's to do, for front doors and access-control have checked before.
  *           A brick crash loses at most the last second of times, never data (mdata.c).
  * Keeps     Per inode (node.h): descriptor of a directory, of anonymous I/O, times, the stats that
- *           the latest write left; NODES_KEPT_MAX inodes are kept referenced for that. Per open file
+ *           the latest write left; NODES_KEPT_MAX inodes stay referenced for that. Per open file
  *           (fdstate.h): its descriptor. Per brick: descriptors of .glusterfs/00 ... ff.
  * Waits     One hop an operation, inside which all system calls run in place. What is answered from
  *           the kernel's caches (look-up, stat) runs on the lane, and so do READ and WRITE.
@@ -17,8 +17,8 @@
  *           whoever changes its links, its handle or (xattrop) its attributes. posix->mutex and
  *           node->mutex are for a few lines and are the innermost.
  *
- *   posix.c    options, life            lookup.c  LOOKUP, crash repair   attr.c     stats, attributes
- *   brick.c    start checks             create.c  new entries            xattr.c    attributes by name
+ *   posix.c    options, life            lookup.c  LOOKUP, repair         attr.c     stats
+ *   brick.c    start checks             create.c  new entries            xattr.c    xattrs by name
  *   handle.c   gfid -> object           entry.c   link, unlink, rename   virtual.c  ... on no disk
  *   object.c   one object, any access   dir.c     listings               xattrop.c  ... counted
  *   node.c     inodes in memory         data.c    bytes                  mdata.c    clients' times
@@ -38,7 +38,7 @@
 
 enum { STOP_WAIT_S = 5 };
 
-/* --- shared small things ------------------------------------------------------------------------------ */
+/* --- shared small things ---------------------------------------------------------------------- */
 bool posix_is_internal(const struct dict *xdata)
 {
     return xdata && dict_get(xdata, "glusterfs-internal-fop");
@@ -108,7 +108,7 @@ void stripes_unlock(struct stripes *stripes)
             pthread_mutex_unlock(stripes->mutex[i]);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 static char *without_trailing_slashes(const char *path)
 {
     size_t bytes = strlen(path);
@@ -269,9 +269,9 @@ static void posix_dump(struct xlator *xl, struct dump *dump)
     dump_value(dump, "is_down", "%d", posix->is_down);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------- */
-#define DIRECT_HELP "READ and WRITE follow the flags of each open: nothing to set for a whole brick."
-#define AIO_HELP "The runtime chooses how it reads and writes (io_uring where the kernel grants it)."
+/* --- the table -------------------------------------------------------------------------------- */
+#define DIRECT_HELP "READ and WRITE follow each open's flags: nothing to set for a whole brick."
+#define AIO_HELP "The runtime chooses how it reads and writes (io_uring where it is granted)."
 
 static const struct option posix_options[] = {
     OPTION_PATH(struct posix, directory, "directory", .flags = OPTION_REQUIRED,
@@ -332,7 +332,7 @@ static const struct option posix_options[] = {
                .flags = OPTION_LIVE | OPTION_MIN_ONLY,
                .help = "Names that one file may have; 0: any number."),
     OPTION_NONE(OPT_BOOL, "o-direct", .help = DIRECT_HELP),
-    OPTION_NONE(OPT_BOOL, "background-unlink", .help = "Large files are always freed outside locks."),
+    OPTION_NONE(OPT_BOOL, "background-unlink", .help = "Large files are freed outside locks."),
     OPTION_NONE(OPT_BOOL, "linux-aio", .fallback = "off", .help = AIO_HELP),
     OPTION_NONE(OPT_BOOL, "linux-io_uring", .fallback = "off", .help = AIO_HELP),
     OPTION_NONE(OPT_STR, "batch-fsync-mode", .fallback = "reverse-fsync",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The state of one brick, shared by the files of storage/posix. See posix.c for the whole picture. */
+/* The state of one brick, shared by the files of storage/posix. See posix.c for the whole
+ * picture. */
 #pragma once
 
 #include <pthread.h>
@@ -112,7 +113,8 @@ must_check int posix_room(struct posix *posix, const struct call *call, const st
     nowait;
 /* An operation of the system's own machinery (xdata glusterfs-internal-fop). */
 bool posix_is_internal(const struct dict *xdata) nowait;
-/* Name of an entry to look at or to make: -EPERM with a slash, -ENAMETOOLONG, -EINVAL when empty. */
+/* Name of an entry to look at or to make: -EPERM with a slash, -ENAMETOOLONG, -EINVAL when
+ * empty. */
 must_check int posix_check_name(const struct inode *parent, const char *name) nowait;
 
 /* Locks over names and inodes, taken in stripes; only inside hop, where waiting is allowed. */
@@ -126,8 +128,8 @@ struct stripes inodes_lock(struct posix *posix, const gfid_t *one, const gfid_t 
 void stripes_unlock(struct stripes *stripes);
 #define STRIPES_HELD __attribute__((cleanup(stripes_unlock), unused)) struct stripes
 
-/* Marks, to the end of the block, that a name is changing what it means: who reads a name's stats and
- * gfid in two steps (readdirp) sees by these counts that they may not belong together. */
+/* Marks, to the end of the block, that a name is changing what it means: who reads a name's
+ * stats and gfid in two steps (readdirp) sees by these counts that they may not belong together. */
 static inline struct posix *removal_begin(struct posix *posix)
 {
     posix->removing++;

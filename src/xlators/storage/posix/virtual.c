@@ -26,7 +26,7 @@ static int answer_text(const struct query *query, const char *text)
     return ret < 0 ? ret : (int)strlen(text);
 }
 
-/* --- paths -------------------------------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------------------ */
 struct text {
     char *bytes;
     size_t count, room;
@@ -166,7 +166,7 @@ static int get_node_uuid(const struct query *query)
     return uuid ? answer_text(query, uuid) : -ENODATA;
 }
 
-/* --- names without regard to case ------------------------------------------------------------------------ */
+/* --- names without regard to case ------------------------------------------------------------- */
 static int find_name(int dir, const char *wanted, char found[NAME_BYTES_MAX + 1])
 {
     union {
@@ -213,7 +213,7 @@ static int get_open_count(const struct query *query)
     return ret < 0 ? ret : 1;
 }
 
-/* --- ACLs as text ------------------------------------------------------------------------------------------ */
+/* --- ACLs as text ----------------------------------------------------------------------------- */
 struct acl_entry { /* of the kernel's version 2 value; little-endian */
     uint16_t tag, perm;
     uint32_t id;
@@ -299,7 +299,7 @@ static int get_unknown(const struct query *query)
     return -EOPNOTSUPP;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------------ */
+/* --- the table -------------------------------------------------------------------------------- */
 static const struct {
     const char *name; /* with a ':' or '.' at its end: what follows is the argument */
     int (*get)(const struct query *query);

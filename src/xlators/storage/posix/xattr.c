@@ -18,7 +18,7 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* --- who may see what (spec/disk.md 1.4) ------------------------------------------------------------- */
+/* --- who may see what (spec/disk.md 1.4) ------------------------------------------------------ */
 static bool is_geo_replication(const char *name)
 {
     return fnmatch("*.glusterfs.*.xtime", name, 0) == 0 ||
@@ -49,7 +49,8 @@ bool xattr_is_visible(const char *name, const struct call *call)
     return call->pid == PID_GSYNCD || !is_geo_replication(name);
 }
 
-/* By name, a pending-index entry of replicate or a layout is what its owner asks for: those pass. */
+/* By name, a pending-index entry of replicate or a layout is what its owner asks for: those
+ * pass. */
 static bool may_get(const char *name, const struct call *call)
 {
     if (call->pid < 0 && (begins(name, "trusted.glusterfs.quota.") || begins(name, XATTR_PGFID)))
@@ -70,7 +71,7 @@ bool xattr_is_storable(const char *key)
     return false;
 }
 
-/* --- creation's dict --------------------------------------------------------------------------------- */
+/* --- creation's dict -------------------------------------------------------------------------- */
 static const void *bytes_of(const struct dict_value *value, size_t *ret_bytes)
 {
     if (value->type == DICT_INT || value->type == DICT_UINT || value->type == DICT_DOUBLE)
@@ -103,7 +104,7 @@ int xattr_store_dict(struct posix *posix, const struct object *object, struct di
     return 0;
 }
 
-/* --- requests by key or pattern (spec/wire.md 4.3) ------------------------------------------------------ */
+/* --- requests by key or pattern (spec/wire.md 4.3) -------------------------------------------- */
 struct answer {
     struct posix *posix;
     struct call *call;
@@ -129,7 +130,8 @@ static int answer_times(struct answer *answer)
     if (answer->node && mdata_is_known(answer->posix, answer->node)) {
         if (!mdata_value(answer->posix, answer->node, bytes))
             return 0;
-    } else if (object_getxattr(answer->object, XATTR_MDATA, bytes, sizeof(bytes)) != sizeof(bytes)) {
+    } else if (object_getxattr(answer->object, XATTR_MDATA, bytes, sizeof(bytes)) !=
+               sizeof(bytes)) {
         return 0;
     }
     int ret = answer_room(answer);
@@ -239,7 +241,7 @@ int xattr_answer(struct posix *posix, struct call *call, struct node *node,
     return ret;
 }
 
-/* --- gfid2path, pgfid ------------------------------------------------------------------------------------ */
+/* --- gfid2path, pgfid ------------------------------------------------------------------------- */
 void gfid2path_format(const gfid_t *parent, const char *name, char xattr[GFID2PATH_NAME_SIZE],
                       char value[GFID2PATH_VALUE_SIZE])
 {
@@ -293,7 +295,7 @@ void pgfid_add(struct posix *posix, const struct object *object, const gfid_t *p
         log_debug(posix->xl, 0, "cannot store %s", name);
 }
 
-/* --- SETXATTR --------------------------------------------------------------------------------------------- */
+/* --- SETXATTR --------------------------------------------------------------------------------- */
 struct setting {
     struct posix *posix;
     struct call *call;
@@ -443,7 +445,7 @@ static int fsetxattr_work(struct posix *posix, struct call *call, const struct f
 }
 POSIX_HOP(fsetxattr)
 
-/* --- REMOVEXATTR --------------------------------------------------------------------------------------------- */
+/* --- REMOVEXATTR ------------------------------------------------------------------------------ */
 static int remove_one(const struct setting *setting, const char *key)
 {
     if (is_identity(key) || begins(key, XATTR_GFID2PATH) || strcmp(key, XATTR_MDATA) == 0)
@@ -507,7 +509,7 @@ static int fremovexattr_work(struct posix *posix, struct call *call,
 }
 POSIX_HOP(fremovexattr)
 
-/* --- GETXATTR -------------------------------------------------------------------------------------------------- */
+/* --- GETXATTR --------------------------------------------------------------------------------- */
 struct getting {
     struct posix *posix;
     struct call *call;

@@ -13,14 +13,17 @@ bool xattr_is_storable(const char *key) nowait;
 must_check int xattr_store_dict(struct posix *posix, const struct object *object,
                                 struct dict *xdata, mode_t type);
 
-/* Answers the keys of a LOOKUP's, STAT's or entry's xdata that exist on the object. node may be NULL
- * (then nothing that lives in memory is answered). */
+/* Answers the keys of a LOOKUP's, STAT's or entry's xdata that exist on the object. node may be
+ * NULL (then nothing that lives in memory is answered). */
 must_check int xattr_answer(struct posix *posix, struct call *call, struct node *node,
                             const struct object *object, const struct dict *asked,
                             struct dict **ret_dict);
 
 /* name, name of the xattr: "trusted.gfid2path.<hash>"; value "<G of parent>/<name>". */
-enum { GFID2PATH_NAME_SIZE = 18 + 16 + 1, GFID2PATH_VALUE_SIZE = UUID_TEXT_SIZE + NAME_BYTES_MAX + 1 };
+enum {
+    GFID2PATH_NAME_SIZE = 18 + 16 + 1,
+    GFID2PATH_VALUE_SIZE = UUID_TEXT_SIZE + NAME_BYTES_MAX + 1,
+};
 void gfid2path_format(const gfid_t *parent, const char *name, char xattr[GFID2PATH_NAME_SIZE],
                       char value[GFID2PATH_VALUE_SIZE]) nowait;
 /* Notes one more name on the object, or removes the note. A file system without room for it (ext4
