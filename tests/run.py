@@ -123,6 +123,7 @@ def integration(runner, soak):
         ("mount", [py, "tests/mount/mount_helper.py"], (120, 120), None),
         ("daemon/errors", [py, "tests/daemon/g_errors.py"], (180, 300), None),
         ("daemon/life", [py, "tests/daemon/life.py"], (180, 300), None),
+        ("daemon/managed", [py, "tests/daemon/managed.py"], (240, 300), None),
         ("A volfiles", [py, "tests/interop/a_volfiles.py"], (240, 900), None),
         ("B volfiles, plain", [py, "tests/interop/a_volfiles.py"], (240, 900), plain),
         ("B volfiles, confined", [py, "tests/interop/b_confined.py"], (240, 900), None),

@@ -28,6 +28,7 @@ struct pool {
     pthread_mutex_t mutex;
     pthread_cond_t work, ended;
     STAILQ_HEAD(, job) jobs;
+    unsigned queued; /* jobs */
     unsigned threads_max, threads, idle;
     bool is_ending;
     LIST_ENTRY(pool) all;
@@ -55,6 +56,7 @@ static struct job *pool_next_locked(struct pool *pool)
     }
     struct job *job = STAILQ_FIRST(&pool->jobs);
     STAILQ_REMOVE_HEAD(&pool->jobs, next);
+    pool->queued--;
     return job;
 }
 
@@ -96,7 +98,8 @@ void pool_hop(struct pool *pool, hop_fn *fn, void *arg)
     {
         HOLD(&pool->mutex);
         STAILQ_INSERT_TAIL(&pool->jobs, &job, next);
-        if (pool->idle > 0)
+        pool->queued++;
+        if (pool->queued <= pool->idle) /* an idle one that was signalled counts until it runs */
             pthread_cond_signal(&pool->work);
         else if (pool->threads < pool->threads_max)
             pool_grow_locked(pool);

@@ -447,15 +447,25 @@ static void bool_check(struct argp_state *state, const char *value, const char *
         FAIL(state, "%s \"%s\"", text, value);
 }
 
+static uint16_t brick_port_parse(struct argp_state *state, const char *value)
+{
+    char first[16];
+    int64_t port;
+    size_t length = strcspn(value, ",");
+
+    snprintf(first, sizeof(first), "%.*s", (int)MIN(length, sizeof(first) - 1), value);
+    if (option_parse_int(first, &port) < 0 || port < 1 || port > UINT16_MAX)
+        FAIL(state, "unknown brick (listen) port %s", value);
+    return (uint16_t)port;
+}
+
 static void process_flag_parse(struct argp_state *state, int key, const char *value)
 {
     struct args *args = state->input;
 
     switch (key) {
     case KEY_BRICK_PORT: /* the first of N[,M] */
-        for (const char *c = value; *c; c++)
-            if (!strchr("0123456789,", *c))
-                FAIL(state, "unknown brick (listen) port %s", value);
+        args->brick_port = brick_port_parse(state, value);
         break;
     case KEY_OOM_SCORE:
         args->oom_score = (int)number_parse(state, value, -1000, 1000, "oom_score_adj value");
@@ -566,6 +576,8 @@ static error_t parse(int key, char *value, struct argp_state *state)
         args->server_port = (uint16_t)number_parse(state, value, 1, 65535, "volfile server port");
         return 0;
     case KEY_SERVER_TRANSPORT:
+        if (strcmp(value, "tcp") != 0 && strcmp(value, "socket") != 0 && strcmp(value, "unix") != 0)
+            FAIL(state, "--volfile-server-transport=%s: tcp, socket or unix", value);
         args->transport = value;
         return 0;
     case KEY_FETCH_ATTEMPTS:

@@ -47,6 +47,7 @@ struct args {
     bool acl;
 
     const char *process_name, *brick_name;
+    uint16_t brick_port;            /* registered at the management daemon; 0: none given */
     const char *env;                /* --io-engine; NULL: as the kernel allows */
     bool no_daemon, debug;
     bool has_oom_score;

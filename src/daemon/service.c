@@ -133,13 +133,19 @@ static int graph_make(struct service *service, struct volfile *volfile)
     return ret;
 }
 
+static void volfile_changed(void *arg);
+
 static int graph_load(struct service *service)
 {
     char error[SOURCE_ERROR_SIZE];
     AUTO(volfile) volfile = NULL;
     size_t bytes;
-    int ret = source_read(service->args, &service->text, &bytes, error);
+    int ret = 0;
 
+    if (service->args->server_count > 0)
+        ret = manager_new(service->args, volfile_changed, service, &service->manager);
+    if (ret == 0)
+        ret = source_read(service->args, service->manager, &service->text, &bytes, error);
     if (ret < 0) {
         log_error("glusterfsd", 0, "%s", error);
         service->status = service->args->no_daemon ? STATUS_NO_VOLFILE : 1;
@@ -149,6 +155,8 @@ static int graph_load(struct service *service)
     ret = volfile_load(service->text, bytes, &volfile);
     if (ret == 0)
         ret = graph_make(service, volfile);
+    if (ret == 0 && service->manager)
+        ret = manager_serving(service->manager);
     if (ret < 0) {
         log_to_stderr(LOG_NONE); /* the reason has been told */
         LOG_(LOG_ERROR, "glusterfsd", 100026, 0, "failed to construct the graph []");
@@ -246,7 +254,8 @@ static void options_reload(struct service *service)
     AUTO(volfile) volfile = NULL;
     AUTO_FREE char *text = NULL;
     size_t bytes;
-    int ret = overrides ? source_read(service->args, &text, &bytes, error) : -ENOMEM;
+    int ret = overrides ? source_read(service->args, service->manager, &text, &bytes, error)
+                        : -ENOMEM;
 
     if (overrides && ret < 0)
         log_error("glusterfsd", 0, "%s: running on as before", error);
@@ -273,16 +282,28 @@ static void options_reload(struct service *service)
     free(overrides);
 }
 
-static void reload(struct service *service)
+static void reload(void *arg)
+{
+    struct service *service = arg;
+    FLOCK(&service->work);
+
+    if (service->is_running)
+        options_reload(service);
+}
+
+static void volfile_changed(void *arg)
+{
+    if (fiber_start("reload", reload, arg) < 0)
+        log_error("glusterfsd", -ENOMEM, "a changed volume file is not looked at");
+}
+
+static void log_rotated(void)
 {
     int ret = log_reopen();
-    FLOCK(&service->work);
 
     if (ret < 0)
         log_error("glusterfsd", ret, "cannot open %s anew: writing on to the old one",
                   log_get_path());
-    if (service->is_running)
-        options_reload(service);
 }
 
 static const char *dump_directory(const struct graph *graph)
@@ -312,6 +333,7 @@ static void signals_run(void *arg)
         int number = env_signal_wait(service->signal_fd);
         switch (number) {
         case SIGHUP:
+            log_rotated();
             reload(service);
             break;
         case SIGUSR1:
@@ -368,9 +390,11 @@ static void stop_wait(struct service *service)
 
 static void service_stop(struct service *service)
 {
+    manager_end(service->manager);
     FLOCK(&service->work);
 
     service->is_running = false;
+    manager_free(service->manager);
     if (service->fuse)
         fuse_unmount(service->fuse);
     if (service->graph) {

@@ -13,6 +13,7 @@
 #include "daemon/args.h"
 
 struct fuse;
+struct manager;
 
 struct service {
     const struct args *args;
@@ -21,6 +22,7 @@ struct service {
 
     struct graph *graph;
     struct fuse *fuse;
+    struct manager *manager; /* NULL: the volume file is a local one */
     char *text;              /* of the volume file, as read */
     struct fmutex work;      /* held while a signal's work, or the stop, uses the graph */
     pthread_mutex_t mutex;   /* what follows */

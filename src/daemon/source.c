@@ -54,11 +54,11 @@ static void job_run(void *arg)
         env_close(fd);
 }
 
-int source_read(const struct args *args, char **ret_text, size_t *ret_bytes,
-                char error[SOURCE_ERROR_SIZE])
+int source_read(const struct args *args, struct manager *manager, char **ret_text,
+                size_t *ret_bytes, char error[SOURCE_ERROR_SIZE])
 {
-    if (args->server_count > 0)
-        return getspec_fetch(args, ret_text, ret_bytes, error);
+    if (manager)
+        return manager_fetch(manager, ret_text, ret_bytes, error, SOURCE_ERROR_SIZE);
 
     struct job job = { .path = args->volfile };
     hop(pool_default(), job_run, &job);

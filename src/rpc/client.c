@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A call is referenced by its caller, by the table of outstanding calls (or by the reader, while its
- * answer lands), and by its message until that was sent. The client's mutex protects the table, the
- * current link and every call's state; it is held for a few lines, and before a connection's mutex.
+/* A call is referenced by its caller, by the table of outstanding calls (or by the reader, while
+ * its answer lands), and by its message until that was sent. The client's mutex protects the table,
+ * the current link and every call's state; it is held for a few lines, and before a connection's
+ * mutex.
  *
  *   NEW --enter--> PENDING --place--> LANDING --deliver--> DONE
  *                     |                  `--- abandon ------^ -ENOTCONN
  *                     `--- disconnect, timeout, cancel -----^
  *
- * Whoever makes a call DONE takes its waiter and wakes it, both under the mutex; so a caller whose own
- * time came first and that finds its waiter gone has a wake to consume. A cancelled call with a `late`
- * hook stays in the table, without a waiter. */
+ * Whoever makes a call DONE takes its waiter and wakes it, both under the mutex; so a caller whose
+ * own time came first and that finds its waiter gone has a wake to consume. A cancelled call with a
+ * `late` hook stays in the table, without a waiter. */
 #include "rpc/client.h"
 
 #include <netinet/in.h>
@@ -29,7 +30,6 @@ enum {
     LOW_PORT_MAX = 1023,
     PORT_TRIES_MAX = 2048,
 };
-enum { DUMP_PROGRAM = 123451501, DUMP_VERSION = 1, DUMP_PING = 2 };
 #define FRAME_TIMEOUT_DEFAULT_NS (1800 * NS_PER_S)
 
 enum call_state { CALL_NEW, CALL_PENDING, CALL_LANDING, CALL_DONE };
@@ -99,7 +99,7 @@ static void client_unhold(struct rpc_client *client)
     hold_end(&mutex);
 }
 
-/* --- links -------------------------------------------------------------------------------------- */
+/* --- links ------------------------------------------------------------------------------------ */
 
 static struct link *link_ref(struct link *link)
 {
@@ -130,7 +130,7 @@ static struct link *client_link(struct rpc_client *client)
     return client->link ? link_ref(client->link) : NULL;
 }
 
-/* --- calls -------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static struct call *call_of(struct rpc_call *call)
 {
@@ -203,7 +203,7 @@ void rpc_call_free(struct rpc_call *call)
         call_unref(call_of(call));
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static struct call **bucket_of(struct rpc_client *client, uint32_t xid)
 {
@@ -292,7 +292,7 @@ static void call_abandon_locked(struct call *call, bool is_answer_possible)
     call_unref(call);
 }
 
-/* --- a call's run ------------------------------------------------------------------------------- */
+/* --- a call's run ----------------------------------------------------------------------------- */
 
 static int call_enter(struct call *call, struct link *link)
 {
@@ -411,7 +411,7 @@ void rpc_call_cancel(struct rpc_call *pub)
     fiber_wake(waiter);
 }
 
-/* --- receiving ---------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static struct link *link_of(struct conn *conn)
 {
@@ -620,12 +620,13 @@ static void client_ended(struct conn *conn)
 static const struct conn_ops client_ops = { client_place, client_deliver, client_abandon,
                                             client_ended };
 
-/* --- the watch: pings and time-outs ------------------------------------------------------------- */
+/* --- the watch: pings and time-outs ----------------------------------------------------------- */
 
 static void ping_send_locked(struct rpc_client *client, struct link *link)
 {
     struct rpc_cred cred = { .flavor = RPC_AUTH_V2 };
-    struct rpc_call *pub = rpc_call_new(client, DUMP_PROGRAM, DUMP_VERSION, DUMP_PING, &cred);
+    struct rpc_call *pub = rpc_call_new(client, RPC_DUMP_PROGRAM, RPC_DUMP_VERSION, RPC_DUMP_PING,
+                                        &cred);
     if (!pub)
         return; /* the next tick tries again */
     struct call *call = call_of(pub);
@@ -661,9 +662,9 @@ static void watch_frames_locked(struct rpc_client *client, const struct link *li
             if (call->link != link || call->is_ping ||
                 now - call->started_ns < client->frame_timeout_ns || now < call->started_ns)
                 continue;
-            client_log(error, client, 0, "no answer to xid %u from %s in %llu seconds: the call fails",
-                       call->xid, client->peer,
-                       (unsigned long long)(client->frame_timeout_ns / NS_PER_S));
+            client_log(error, client, 0,
+                       "no answer to xid %u from %s in %llu seconds: the call fails", call->xid,
+                       client->peer, (unsigned long long)(client->frame_timeout_ns / NS_PER_S));
             table_remove_locked(client, call);
             call_finish_locked(call, -ENOTCONN);
         }
@@ -693,7 +694,7 @@ static void watch_fiber(void *arg)
     link_unref(link);
 }
 
-/* --- connecting --------------------------------------------------------------------------------- */
+/* --- connecting ------------------------------------------------------------------------------- */
 
 static void set_port(struct env_address *address, uint16_t port)
 {
@@ -722,7 +723,8 @@ static int connect_from(const struct env_address *address, uint16_t high, uint16
 static int connect_bound(const struct env_address *address, enum rpc_bind bind, uint64_t until_ns)
 {
     int ret = -EADDRINUSE;
-    bool is_inet = address->sockaddr.ss_family == AF_INET || address->sockaddr.ss_family == AF_INET6;
+    bool is_inet = address->sockaddr.ss_family == AF_INET ||
+                   address->sockaddr.ss_family == AF_INET6;
     if (is_inet && bind == RPC_BIND_LOW)
         ret = connect_from(address, LOW_PORT_MAX, 1, until_ns);
     if (is_inet && (bind == RPC_BIND_HIGH || ret == -EACCES) && bind != RPC_BIND_ANY)
@@ -821,7 +823,7 @@ int rpc_client_connect(struct rpc_client *client, const struct env_address *addr
     return ret;
 }
 
-/* --- the client --------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------------- */
 
 int rpc_client_new(const struct rpc_client_config *config, struct rpc_client **ret_client)
 {

@@ -10,9 +10,9 @@
  *     if (ret == 0)
  *         ret = fop_decode_reply(FOP_STATFS, &call->body, &call->bulk, out, &result);
  *
- * Calls may come from any lane. Transaction ids start at 2, are shared by all programs and go on over
- * reconnects. The client pings (dump program) while calls are outstanding, and ends a connection that
- * is silent for too long. */
+ * Calls may come from any lane. Transaction ids start at 2, are shared by all programs and go on
+ * over reconnects. The client pings (dump program) while calls are outstanding, and ends a
+ * connection that is silent for too long. */
 #pragma once
 
 #include "core/buf.h"
@@ -77,8 +77,8 @@ struct rpc_call {
     uint32_t bulk_max;       /* the most bulk bytes that can come; room for them is made at once */
     uint64_t until_ns;       /* 0: only the frame timeout counts */
     uint32_t generation;     /* 0: any connection; else -ENOTCONN on another one */
-    /* When the call was cancelled or late and its answer comes after all (0), or never will (-errno):
-     * on a fiber, once; body and bulk are then valid. NULL: the answer is dropped. */
+    /* When the call was cancelled or late and its answer comes after all (0), or never will
+     * (-errno): on a fiber, once; body and bulk are then valid. NULL: the answer is dropped. */
     void (*late)(struct rpc_call *call, int ret);
     void *late_arg;
     /* After rpc_call_run returned 0 (or in late), until rpc_call_free: */
@@ -96,8 +96,8 @@ void rpc_call_add_payload(struct rpc_call *call, const struct payload *payload) 
  * passed; -ETIMEDOUT: until_ns passed; -EINTR: rpc_call_cancel; -EREMOTEIO: the peer's RPC layer
  * refused it; -ENOMEM. Once per call. */
 must_check int rpc_call_run(struct rpc_call *call);
-/* Sends it and lets it go: the answer is dropped, or goes to `late`. Takes the call over. Never waits.
- * -ENOTCONN, -ENOMEM: it was not sent, and late is not called. */
+/* Sends it and lets it go: the answer is dropped, or goes to `late`. Takes the call over. Never
+ * waits. -ENOTCONN, -ENOMEM: it was not sent, and late is not called. */
 int rpc_call_send(struct rpc_call *call) nowait;
 /* After rpc_call_run failed: whether late was or will be called. */
 bool rpc_call_is_late(const struct rpc_call *call) nowait;

@@ -7,7 +7,7 @@
 
 enum { RECORD_MARK_BYTES = 4, LANDING_IOVS = PAYLOAD_SEGS_MAX + 1 };
 
-/* --- messages ----------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 void conn_message_init(struct conn_message *message, void (*done)(struct conn_message *message))
 {
@@ -30,7 +30,7 @@ static uint64_t message_bytes(const struct conn_message *message)
     return (uint64_t)message->head.used + message->payload.bytes;
 }
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 /* Moves messages from the queue to a list of their own, as many as one send takes. */
 static struct conn_message *take_batch_locked(struct conn *conn)
@@ -186,7 +186,7 @@ uint64_t conn_queue_bytes(struct conn *conn)
     return conn->queue_bytes;
 }
 
-/* --- receiving ---------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static uint32_t input_bytes(const struct conn *conn)
 {
@@ -335,7 +335,7 @@ struct pieces { /* of a record in several fragments, put together on the heap */
 
 static int append_fragment(struct conn *conn, struct pieces *pieces, uint32_t bytes)
 {
-    if (bytes > CONN_RECORD_BYTES_MAX - pieces->bytes)
+    if (bytes > CONN_RECORD_BYTES_MAX || bytes + pieces->bytes > conn->record_bytes_max)
         return malformed(conn, "a record is larger than we accept");
     if (bytes == 0)
         return 0;
@@ -394,12 +394,12 @@ static int receive_next(struct conn *conn)
     if (!(mark & LAST_FRAGMENT))
         return receive_fragments(conn, mark);
     mark &= ~LAST_FRAGMENT;
-    if (mark > CONN_RECORD_BYTES_MAX)
+    if (mark > conn->record_bytes_max)
         return malformed(conn, "a record is larger than we accept");
     return receive_record(conn, mark);
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void drop_queue(struct conn *conn)
 {
@@ -464,6 +464,7 @@ int conn_init(struct conn *conn, int fd, const struct conn_ops *ops, const struc
     conn->input = malloc(CONN_INPUT_BYTES);
     if (!conn->input)
         return -ENOMEM;
+    conn->record_bytes_max = CONN_RECORD_BYTES_MAX;
     conn->queue_last = &conn->queue;
     pthread_mutex_init(&conn->mutex, NULL);
     fcond_init(&conn->changed);

@@ -5,13 +5,13 @@
  *     ret = conn_start(&mine->conn, lane);           // reader and sender fibers, until `ended`
  *     conn_send(&mine->conn, &message);              // from anywhere; never waits
  *
- * Receiving takes two steps: as soon as the first bytes of a record are in the input buffer, the owner
- * is asked where the record shall land (`place`); what has come is copied, the rest is received in
- * place. So bulk bytes land page-aligned, and small records are taken many at a time.
+ * Receiving takes two steps: as soon as the first bytes of a record are in the input buffer, the
+ * owner is asked where the record shall land (`place`); what has come is copied, the rest is
+ * received in place. So bulk bytes land page-aligned, and small records are taken many at a time.
  *
  * Sending: at most one send is in flight; whatever became ready meanwhile goes with the next. The
- * sender's fiber runs after the fibers that were ready before it, so one turn's answers leave in one
- * system call.
+ * sender's fiber runs after the fibers that were ready before it, so one turn's answers leave in
+ * one system call.
  *
  *     input  [ consumed | record, record, begin of a reco:        ]
  *                                 ^input_start       ^input_end
@@ -28,7 +28,7 @@
 
 enum {
     CONN_INPUT_BYTES = 16 * 1024,
-    CONN_PREFIX_BYTES = 1024,              /* enough for every header and the fixed part of a body */
+    CONN_PREFIX_BYTES = 1024,              /* every header and the fixed part of a body fit */
     CONN_BODY_BYTES_MAX = 9 << 20,         /* a volfile, a directory's entries */
     CONN_RECORD_BYTES_MAX = 18 << 20,      /* the largest payload and more than its body */
     CONN_QUEUE_BYTES_MAX = 32 << 20,       /* to be sent: above it we stop reading, callers wait */
@@ -43,7 +43,8 @@ struct conn_message {
     struct conn_message *next;
     struct writer head;     /* the record mark's place, headers, body */
     struct payload payload; /* follows head on the wire */
-    /* The connection is through with it, sent or not. May be called inside conn_send; never waits. */
+    /* The connection is through with it, sent or not. May be called inside conn_send; never waits.
+     * */
     void (*done)(struct conn_message *message);
     uint8_t room[CONN_MESSAGE_ROOM];
 };
@@ -53,7 +54,7 @@ void conn_message_fini(struct conn_message *message) nowait; /* its writer and p
 
 /* Where a record lands. */
 struct conn_landing {
-    uint32_t skip;       /* bytes at the record's start that nobody needs (headers, parsed already) */
+    uint32_t skip;       /* bytes at the record's start that are not wanted: parsed already */
     uint8_t *body;       /* NULL: the whole record is read over */
     uint32_t body_bytes;
     struct payload *payload; /* NULL, or with room for exactly the rest of the record */
@@ -79,6 +80,7 @@ struct conn {
     const char *log_name, *why; /* why: it ended, when that was not the peer's closing */
     struct lane *lane;
     char peer[112];
+    _Atomic uint32_t record_bytes_max; /* CONN_RECORD_BYTES_MAX, or less for whom we do not know */
     uint8_t *input;
     uint32_t input_start, input_end;
     _Atomic uint64_t received_ns, sent_ns; /* when the latest bytes came and went */

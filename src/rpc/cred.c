@@ -4,7 +4,7 @@
 enum { MSG_CALL = 0, MSG_REPLY = 1, REPLY_ACCEPTED = 0, REPLY_DENIED = 1, DENIED_AUTH_ERROR = 1 };
 enum { V1_GROUPS = 16, SYS_MACHINE_MAX = 255, SYS_GROUPS_MAX = 16 };
 
-/* --- receiving ---------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 /* More groups than an honest sender can have are read over, the first ones count. */
 static int read_groups(struct reader *r, struct rpc_cred *cred)
@@ -193,7 +193,7 @@ int rpc_decode_reply(struct reader *r, uint32_t *ret_xid, int *ret_accept)
     return accept == RPC_SUCCESS ? 0 : -EREMOTEIO;
 }
 
-/* --- sending ------------------------------------------------------------------------------------ */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void write_groups_and_owner(struct writer *w, const struct rpc_cred *cred, uint32_t room)
 {

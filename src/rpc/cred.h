@@ -16,6 +16,13 @@ enum rpc_flavor {
     RPC_AUTH_V3 = 390040,
 };
 
+/* Programs that both ends know (spec/wire.md 2). The callback program is served by clients. */
+enum {
+    RPC_DUMP_PROGRAM = 123451501, RPC_DUMP_VERSION = 1,
+    RPC_CALLBACK_PROGRAM = 52743234, RPC_CALLBACK_VERSION = 1,
+};
+enum rpc_dump_procedure { RPC_DUMP_NULL, RPC_DUMP_DUMP, RPC_DUMP_PING };
+
 enum rpc_accept {
     RPC_SUCCESS = 0,
     RPC_PROG_UNAVAIL = 1,
@@ -52,8 +59,8 @@ struct rpc_header { /* of a call */
     uint32_t rpc_version;
 };
 
-/* A call's header up to its body. -EBADMSG: not a call, or cut off. -EACCES: a well-formed call whose
- * credential cannot be accepted (header is filled in: answer "denied"). */
+/* A call's header up to its body. -EBADMSG: not a call, or cut off. -EACCES: a well-formed call
+ * whose credential cannot be accepted (header is filled in: answer "denied"). */
 must_check int rpc_decode_call(struct reader *r, struct rpc_header *ret_header,
                                struct rpc_cred *ret_cred) nowait;
 /* Groups that do not fit are left out; without a lock owner the pid stands in, little-endian. */

@@ -5,10 +5,12 @@
 
 #include "rpc/dict_wire.h"
 
-enum { DUMP_PROGRAM = 123451501, DUMP_VERSION = 1, DUMP_DUMP = 1, DUMP_ID = 0xcaed };
+enum { DUMP_ID = 0xcaed };
 enum { HANDSHAKE_GETSPEC = 2 };
 enum { PORTMAP_PORTBYBRICK = 1, PORTMAP_SIGNIN = 4, PORTMAP_SIGNOUT = 5 };
 enum { ADDRESSES_MAX = 16, SPEC_BYTES_MAX = 8 << 20, XDATA_BYTES_MAX = 64 << 10, ERRNO_MAX = 1023 };
+
+#define CONNECT_NS (5 * NS_PER_S) /* for one address; nobody can hurry it */
 
 static const struct rpc_cred cred = { .flavor = RPC_AUTH_V2 };
 
@@ -25,14 +27,18 @@ int rpc_connect_host(struct rpc_client *client, const char *host, uint16_t port,
         return ret;
     ret = -ENOENT;
     for (int i = 0; i < count; i++) {
-        ret = rpc_client_connect(client, &addresses[i], bind, until_ns);
-        if (ret == 0 || ret == -EISCONN || ret == -ETIMEDOUT)
+        uint64_t now = env_now_ns(), slice_ns = now + CONNECT_NS;
+        if (until_ns && now >= until_ns)
+            break;
+        ret = rpc_client_connect(client, &addresses[i], bind,
+                                 until_ns ? MIN(until_ns, slice_ns) : slice_ns);
+        if (ret == 0 || ret == -EISCONN)
             break;
     }
     return ret;
 }
 
-/* --- DUMP --------------------------------------------------------------------------------------- */
+/* --- DUMP ------------------------------------------------------------------------------------- */
 
 static int read_program(struct reader *r, struct rpc_peer_programs *programs)
 {
@@ -74,7 +80,8 @@ static int read_programs(struct reader *r, struct rpc_peer_programs *programs)
 int rpc_peer_programs(struct rpc_client *client, uint64_t until_ns,
                       struct rpc_peer_programs *ret_programs)
 {
-    AUTO(rpc_call) call = rpc_call_new(client, DUMP_PROGRAM, DUMP_VERSION, DUMP_DUMP, &cred);
+    AUTO(rpc_call) call =
+        rpc_call_new(client, RPC_DUMP_PROGRAM, RPC_DUMP_VERSION, RPC_DUMP_DUMP, &cred);
     if (!call)
         return -ENOMEM;
     call->until_ns = until_ns;
@@ -92,7 +99,7 @@ bool rpc_peer_has(const struct rpc_peer_programs *programs, uint64_t number, uin
     return false;
 }
 
-/* --- GETSPEC ------------------------------------------------------------------------------------ */
+/* --- GETSPEC ---------------------------------------------------------------------------------- */
 
 /* op_ret and op_errno: op_ret, or -errno (never 0 for a failure). */
 static int read_result(struct reader *r, int *ret_result)
@@ -179,7 +186,7 @@ int glusterd_getspec(struct rpc_client *client, const struct getspec *in, uint64
     return ret < 0 ? ret : read_spec(&call->body, ret_spec, ret_servers);
 }
 
-/* --- portmap ------------------------------------------------------------------------------------ */
+/* --- portmap ---------------------------------------------------------------------------------- */
 
 int glusterd_port_of_brick(struct rpc_client *client, const char *brick, uint64_t until_ns,
                            uint16_t *ret_port)

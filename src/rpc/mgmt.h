@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a brick or a client asks of its peer before the file operations: which programs it has, and, of
- * glusterd, its volfile and where bricks listen (spec/wire.md 2.1, 6).
+/* What a brick or a client asks of its peer before the file operations: which programs it has, and,
+ * of glusterd, its volfile and where bricks listen (spec/wire.md 2.1, 6).
  *
  *     ret = rpc_connect_host(client, "server1", 24007, AF_UNSPEC, RPC_BIND_HIGH, until_ns);
  *     ret = glusterd_getspec(client, &(struct getspec){ .key = "vol", .flags = GETSPEC_CLIENT },
  *                            until_ns, &ret_spec);
  *
- * All return -EREMOTEIO for a peer that does not know the call, -EBADMSG for an answer that cannot be
- * read, and what rpc_call_run returns. A FETCHSPEC callback (1 of RPC_CALLBACK_PROGRAM) on the same
- * connection says that the volfile may have changed. */
+ * All return -EREMOTEIO for a peer that does not know the call, -EBADMSG for an answer that cannot
+ * be read, and what rpc_call_run returns. A FETCHSPEC callback (1 of RPC_CALLBACK_PROGRAM) on the
+ * same connection says that the volfile may have changed. */
 #pragma once
 
 #include "core/dict.h"
@@ -45,9 +45,9 @@ struct getspec {
     uint32_t flags;         /* GETSPEC_CLIENT */
     const char *brick_name; /* bricks: their path */
 };
-/* *ret_spec: the volfile's text, to free. -errno as glusterd says (-ENOENT: no such volume; -ENOTSUP:
- * it needs an op-version that we do not have). ret_servers (or NULL): "host:port host:port" of further
- * volfile servers, to free; NULL when none were named. */
+/* *ret_spec: the volfile's text, to free. -errno as glusterd says (-ENOENT: no such volume;
+ * -ENOTSUP: it needs an op-version that we do not have). ret_servers (or NULL): "host:port
+ * host:port" of further volfile servers, to free; NULL when none were named. */
 must_check int glusterd_getspec(struct rpc_client *client, const struct getspec *in,
                                 uint64_t until_ns, char **ret_spec, char **ret_servers);
 /* -ENOENT: no brick of that path runs there. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who holds what: the reader holds its connection until it has ended; each request holds it until its
- * handler has returned and its reply was sent or dropped. `live` counts the reader and the handlers
- * that run; at 0 the server forgets the connection. Requests, their counts and the backlog belong to
- * the connection's lane; the mutex of the server protects its lists.
+/* Who holds what: the reader holds its connection until it has ended; each request holds it until
+ * its handler has returned and its reply was sent or dropped. `live` counts the reader and the
+ * handlers that run; at 0 the server forgets the connection. Requests, their counts and the backlog
+ * belong to the connection's lane; the mutex of the server protects its lists.
  *
  *   reader: place -> deliver -> [inline: handler] [error: reply] [below the limit: a new fiber]
- *                               [at the limit: backlog, which the fibers that finish take from; when
+ *                               [at the limit: backlog, which the fibers that finish take from;
+ * when
  *                                that is full too, the reader waits] */
 #include "rpc/server.h"
 
@@ -18,7 +19,7 @@
 
 enum {
     BODY_ROOM = 1024,
-    REQUEST_BODY_BYTES_MAX = (4 << 20) + (64 << 10), /* a dict at its limit, and what is around it */
+    REQUEST_BODY_BYTES_MAX = (4 << 20) + (64 << 10), /* a dict at its limit and more */
     CONNECTIONS_MAX = 20000,
     PROGRAMS_MAX = 16,
     LISTENERS_MAX = 16,
@@ -88,7 +89,7 @@ static struct request *request_of(struct rpc_request *req)
     return container_of(req, struct request, pub);
 }
 
-/* --- replies ------------------------------------------------------------------------------------ */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static void request_unref(struct request *request)
 {
@@ -105,7 +106,7 @@ static void request_unref(struct request *request)
 static void reply_done(struct conn_message *message)
 {
     struct request *request = container_of(message, struct request, reply);
-    payload_fini(&message->payload); /* buffers go back at once, the request may go on for a while */
+    payload_fini(&message->payload); /* buffers go back at once, the request may go on */
     request_unref(request);
 }
 
@@ -168,9 +169,7 @@ void rpc_no_reply(struct rpc_request *req)
     request_unref(request);
 }
 
-/* --- the dump program --------------------------------------------------------------------------- */
-
-enum { DUMP_PROGRAM = 123451501, DUMP_VERSION = 1 };
+/* --- the dump program ------------------------------------------------------------------------- */
 
 static void dump_null(struct rpc_request *req)
 {
@@ -209,14 +208,14 @@ static void dump_ping(struct rpc_request *req)
 }
 
 static const struct rpc_procedure dump_procedures[] = {
-    { "NULL", dump_null, .flags = RPC_INLINE },
-    { "DUMP", dump_dump, .flags = RPC_INLINE },
-    { "PING", dump_ping, .flags = RPC_INLINE },
+    [RPC_DUMP_NULL] = { "NULL", dump_null, .flags = RPC_INLINE },
+    [RPC_DUMP_DUMP] = { "DUMP", dump_dump, .flags = RPC_INLINE },
+    [RPC_DUMP_PING] = { "PING", dump_ping, .flags = RPC_INLINE },
 };
-static const struct rpc_program dump_program = { DUMP_PROGRAM, DUMP_VERSION, "GF-DUMP",
+static const struct rpc_program dump_program = { RPC_DUMP_PROGRAM, RPC_DUMP_VERSION, "GF-DUMP",
                                                  dump_procedures, ARRAY_SIZE(dump_procedures) };
 
-/* --- receiving a request ------------------------------------------------------------------------ */
+/* --- receiving a request ---------------------------------------------------------------------- */
 
 static struct rpc_conn *conn_of(struct conn *conn)
 {
@@ -283,8 +282,10 @@ static void judge(struct request *request, const struct rpc_header *header, int 
         refuse(request, DENY, RPC_AUTH_TOOWEAK);
 }
 
-/* Bytes of the body (rest is the bytes of body and payload together), from the begin of the body. */
-static uint32_t body_bytes(const struct rpc_procedure *procedure, struct reader begin, uint32_t rest)
+/* Bytes of the body (rest is the bytes of body and payload together), from the begin of the body.
+ * */
+static uint32_t body_bytes(const struct rpc_procedure *procedure, struct reader begin,
+                           uint32_t rest)
 {
     uint32_t size;
     uint64_t bytes;
@@ -356,7 +357,7 @@ static void server_abandon(struct conn *base, struct conn_landing *landing)
     request_unref(request);
 }
 
-/* --- running it --------------------------------------------------------------------------------- */
+/* --- running it ------------------------------------------------------------------------------- */
 
 static void conn_live_drop(struct rpc_conn *conn)
 {
@@ -496,7 +497,7 @@ static void server_ended(struct conn *base)
 static const struct conn_ops server_ops = { server_place, server_deliver, server_abandon,
                                             server_ended };
 
-/* --- connections -------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 struct rpc_server *rpc_conn_server(struct rpc_conn *conn)
 {
@@ -511,6 +512,8 @@ void *rpc_conn_user(struct rpc_conn *conn)
 void rpc_conn_set_user(struct rpc_conn *conn, void *user)
 {
     atomic_store(&conn->user, user);
+    conn->conn.record_bytes_max = user ? (uint32_t)CONN_RECORD_BYTES_MAX
+                                       : conn->server->config.stranger_bytes_max;
 }
 
 const char *rpc_conn_peer(const struct rpc_conn *conn)
@@ -607,6 +610,7 @@ static struct rpc_conn *conn_new(struct rpc_server *server, int fd, const struct
     conn->address = *peer;
     conn->port = port_of(peer);
     conn->backlog_last = &conn->backlog;
+    conn->conn.record_bytes_max = server->config.stranger_bytes_max;
     env_address_format(peer, conn->conn.peer, sizeof(conn->conn.peer));
     return conn;
 }
@@ -660,7 +664,7 @@ static void conn_accepted(struct rpc_server *server, int fd, const struct env_ad
     }
 }
 
-/* --- the server --------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------- */
 
 int rpc_server_new(const struct rpc_server_config *config, struct rpc_server **ret_server)
 {
@@ -668,6 +672,8 @@ int rpc_server_new(const struct rpc_server_config *config, struct rpc_server **r
     if (!server)
         return -ENOMEM;
     server->config = *config;
+    if (server->config.stranger_bytes_max == 0)
+        server->config.stranger_bytes_max = RPC_STRANGER_BYTES_DEFAULT;
     server->outstanding_max = config->outstanding_max;
     server->refuse_insecure = config->refuse_insecure;
     pthread_mutex_init(&server->mutex, NULL);

@@ -21,8 +21,8 @@
  *     }
  *
  * The dump program (NULL, DUMP, PING) is built in; its PING is answered by the reader itself, ahead
- * of whatever runs. Requests start in the order in which they came; each runs on its own fiber of the
- * connection's lane. */
+ * of whatever runs. Requests start in the order in which they came; each runs on its own fiber of
+ * the connection's lane. */
 #pragma once
 
 #include "core/buf.h"
@@ -62,6 +62,7 @@ struct rpc_program { /* const, outlives the server */
 enum {
     RPC_OUTSTANDING_DEFAULT = 64,  /* rpc.outstanding-rpc-limit */
     RPC_BLOCKING_MAX = 4096,       /* of RPC_BLOCKING requests waiting, a connection */
+    RPC_STRANGER_BYTES_DEFAULT = 128 * 1024,
 };
 
 struct rpc_server_config {
@@ -70,6 +71,9 @@ struct rpc_server_config {
     void *arg;                    /* rpc_server_arg */
     unsigned outstanding_max;     /* a connection; 0: no limit, RPC_OUTSTANDING_DEFAULT is usual */
     int backlog;                  /* of listeners; 0: 1024 */
+    /* A larger record ends a connection whose user pointer is not set yet: strangers get no memory
+     * to speak of. 0: RPC_STRANGER_BYTES_DEFAULT. */
+    uint32_t stranger_bytes_max;
     bool refuse_insecure;         /* the opposite of allow-insecure: ports >= 1024 are denied */
     int keepalive_s, keepalive_interval_s, keepalive_count, user_timeout_s; /* env_tcp_options */
     /* Both run on a fiber of the connection's lane. disconnected: the reader has ended, no request
@@ -78,7 +82,7 @@ struct rpc_server_config {
     void (*disconnected)(struct rpc_conn *conn);
 };
 
-/* --- the server -------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------- */
 must_check int rpc_server_new(const struct rpc_server_config *config,
                               struct rpc_server **ret_server);
 /* Before the first listen. -EEXIST. */
@@ -87,7 +91,8 @@ must_check int rpc_server_register(struct rpc_server *server, const struct rpc_p
 must_check int rpc_server_listen(struct rpc_server *server, const struct env_address *address);
 /* The address of the first listener (its port when 0 was asked for). -ENOENT. */
 must_check int rpc_server_address(struct rpc_server *server, struct env_address *ret_address);
-/* Stops accepting; ends all connections (disconnected hooks run) and waits until no request runs. */
+/* Stops accepting; ends all connections (disconnected hooks run) and waits until no request runs.
+ * */
 void rpc_server_stop(struct rpc_server *server);
 void rpc_server_free(struct rpc_server *server); /* after stop; NULL is fine */
 AUTO_DEFINE(rpc_server, rpc_server_free)
@@ -99,7 +104,7 @@ void rpc_server_set_insecure(struct rpc_server *server, bool refuse_insecure) no
 void rpc_server_each(struct rpc_server *server, void (*fn)(struct rpc_conn *conn, void *arg),
                      void *arg);
 
-/* --- a connection ------------------------------------------------------------------------------ */
+/* --- a connection ----------------------------------------------------------------------------- */
 struct rpc_server *rpc_conn_server(struct rpc_conn *conn) nowait;
 /* The user's pointer; NULL at first. Set it from a request; nothing frees it but the user. */
 void *rpc_conn_user(struct rpc_conn *conn) nowait;
@@ -119,9 +124,8 @@ AUTO_DEFINE(rpc_conn, rpc_conn_unref)
  * client does not read. */
 must_check int rpc_callback(struct rpc_conn *conn, uint32_t program, uint32_t version,
                             uint32_t procedure, const void *body, uint32_t bytes) nowait;
-enum { RPC_CALLBACK_PROGRAM = 52743234, RPC_CALLBACK_VERSION = 1 };
 
-/* --- a request --------------------------------------------------------------------------------- */
+/* --- a request -------------------------------------------------------------------------------- */
 struct rpc_request {
     struct rpc_conn *conn;
     const struct rpc_program *program;

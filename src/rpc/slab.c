@@ -4,6 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__has_feature) && !defined(__SANITIZE_ADDRESS__)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1 /* clang's way to say it */
+#endif
+#endif
+
 /* Under AddressSanitizer every object comes fresh from the heap, so that late uses are seen. */
 static struct slab_lane *lane_of(struct slab *slab)
 {

@@ -52,7 +52,8 @@ void writer_fini(struct writer *w)
 static bool writer_grow(struct writer *w, size_t needed)
 {
     size_t capacity = MAX(needed, MIN(w->capacity * 2, (size_t)WRITER_BYTES_MAX));
-    uint8_t *data = needed > WRITER_BYTES_MAX ? NULL : realloc(w->on_heap ? w->data : NULL, capacity);
+    uint8_t *data = needed > WRITER_BYTES_MAX ? NULL
+                                              : realloc(w->on_heap ? w->data : NULL, capacity);
     if (!data)
         return false;
     if (!w->on_heap && w->used)

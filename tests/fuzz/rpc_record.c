@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whatever bytes a peer sends: the other end lives, answers or closes, and leaves nothing behind. The
- * first byte chooses the end: 0 they go to a server of the fop program, whose handlers decode the
- * arguments; else to a client that has one call of operation (byte 2) outstanding. Both run on fibers,
- * with their small stacks, in the simulator's network. */
+/* Whatever bytes a peer sends: the other end lives, answers or closes, and leaves nothing behind.
+ * The first byte chooses the end: 0 they go to a server of the fop program, whose handlers decode
+ * the arguments; else to a client that has one call of operation (byte 2) outstanding. Both run on
+ * fibers, with their small stacks, in the simulator's network. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <netinet/in.h>
@@ -26,7 +26,7 @@ static const uint8_t *input;
 static size_t input_bytes;
 static int peer_listener;
 
-/* --- the server's side --------------------------------------------------------------------------- */
+/* --- the server's side ------------------------------------------------------------------------ */
 
 static void serve(struct rpc_request *req)
 {
@@ -88,7 +88,7 @@ static void to_server(void)
     env_close(fd);
 }
 
-/* --- the client's side --------------------------------------------------------------------------- */
+/* --- the client's side ------------------------------------------------------------------------ */
 
 static void callback(struct rpc_client *client, const struct rpc_header *header,
                      struct reader *body)
@@ -145,7 +145,7 @@ static void to_client(enum fop op)
     env_close(peer_listener);
 }
 
-/* --- one input ----------------------------------------------------------------------------------- */
+/* --- one input -------------------------------------------------------------------------------- */
 
 static void main_fiber(void *arg)
 {

@@ -13,15 +13,20 @@ OPS_A_SECOND_MIN = 60
 
 
 def story(test):
-    without = common.differences_of_genuine(test.args)
+    ops = test.args.ops or test.number(check=OPS_CHECK, soak=OPS_SOAK)
+    runs = common.runs_of_fsdiff(test.args)
+    for number, without in enumerate(runs):
+        run(test, ops // len(runs), test.seed + number, without)
+
+
+def run(test, ops, seed, without):
     brick = test.brick(test.args.brick, stack=test.args.stack)
     mount = test.mount(test.args.client, brick, stack=test.args.client_stack)
-    local = test.fresh_dir("local")
-    ops = test.args.ops or test.number(check=OPS_CHECK, soak=OPS_SOAK)
     limit = 60 + ops // OPS_A_SECOND_MIN
-    with test.step("%d operations, %s" % (ops, common.pair(test)), limit):
-        result = test.run([test.tool("fsdiff"), "--seed", str(test.seed), "--ops", str(ops),
-                           "--without", ",".join(without), mount.dir, local], limit - 5, ok=None)
+    with test.step("%d operations, seed %d, %s" % (ops, seed, common.pair(test)), limit):
+        result = test.run([test.tool("fsdiff"), "--seed", str(seed), "--ops", str(ops), "--without",
+                           ",".join(without), mount.dir, test.fresh_dir("local")],
+                          limit - 5, ok=None)
         test.check(result.status == 0, "no difference (left out: %s)\n%s"
                    % (", ".join(without) or "nothing", result.text))
     with test.step("the brick", limit=120):

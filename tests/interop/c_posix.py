@@ -14,8 +14,9 @@ LIMIT_S = 1200
 
 def story(test):
     brick = test.brick(test.args.brick, stack=test.args.stack)
-    mount = test.mount(test.args.client, brick, stack=test.args.client_stack, extra_args=["--acl"])
-    argv = [test.tool("posix-cases"), "--timeout", "60"]
+    mount = test.mount(test.args.client, brick, stack=test.args.client_stack,
+                       extra_args=test.args.flags.split())
+    argv = [test.tool("posix-cases"), "--timeout", "60", "--control", test.fresh_dir("control")]
     argv += ["--only", test.args.only] if test.args.only else []
     for glob, reason in common.cases_genuine_fails(test.args):
         argv += ["--skip", glob]
@@ -40,6 +41,7 @@ def count(test, result):
 
 def add_arguments(parser):
     parser.add_argument("--only", help="cases, as posix-cases takes them")
+    parser.add_argument("--flags", default="", help="more arguments for glusterfs")
     parser.add_argument("--stack", default="brick", help="server stack of volfiles.py")
     parser.add_argument("--client-stack", default="plain", help="client stack of volfiles.py")
 

@@ -186,7 +186,7 @@ def verify(test, brick_dir, kind, ideas):
     brick.stop()
     tolerate = ["orphan", "leftover", "nlink", "gfid2path", "stale"]
     if kind == "genuine":
-        tolerate.append("handle")       # it mends a file's on lookup, a directory's it does not
+        tolerate.append("dir-handle")   # it mends a file's on lookup, a directory's it does not
     common.check_brick(test, brick, "after the crash and a look at all names", tolerate)
     remove(test, brick_dir, kind, ideas)
 

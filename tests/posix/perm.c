@@ -92,12 +92,17 @@ static void directory_grants(enum class who, mode_t bits)
     }
 }
 
+/* clang-format off */
 #define MODE_CASES(class_name, who)                                                                \
     MODE_CASE(class_name, who, none, 0)                                                            \
     MODE_CASE(class_name, who, x, 1)                                                               \
-    MODE_CASE(class_name, who, w, 2) MODE_CASE(class_name, who, wx, 3)                             \
-        MODE_CASE(class_name, who, r, 4) MODE_CASE(class_name, who, rx, 5)                         \
-            MODE_CASE(class_name, who, rw, 6) MODE_CASE(class_name, who, rwx, 7)
+    MODE_CASE(class_name, who, w, 2)                                                               \
+    MODE_CASE(class_name, who, wx, 3)                                                              \
+    MODE_CASE(class_name, who, r, 4)                                                               \
+    MODE_CASE(class_name, who, rx, 5)                                                              \
+    MODE_CASE(class_name, who, rw, 6)                                                              \
+    MODE_CASE(class_name, who, rwx, 7)
+/* clang-format on */
 #define MODE_CASE(class_name, who, bits_name, bits)                                                \
     CASE(file_mode_##bits_name##_for_##class_name##_grants_just_that)                              \
     {                                                                                              \

@@ -302,6 +302,7 @@ int main(int argc, char **argv)
     umask(0);
     side_open(&side[0]);
     side_open(&side[1]);
+    ops_start();
     users_start();
 
     bool same = all_operations();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The parts of fsdiff: operations (fsdiff_ops.c), trees and outcomes (fsdiff_tree.c), main. */
+/* The parts of fsdiff: operations (fsdiff_ops.c), how they are shown and as whom they are done
+ * (fsdiff_run.c), trees and outcomes (fsdiff_tree.c), main (fsdiff.c). */
 #pragma once
 
 #include <dirent.h>
@@ -32,6 +33,22 @@ enum {
     IO_BYTES_MAX = 192 * 1024,
     XATTR_BYTES_MAX = 80,
     USERS = 3,                      /* user 0 is root */
+};
+
+/* Which members of an operation mean something. */
+enum {
+    PATH = 1,
+    PATH2 = 2,
+    SLOT = 4,
+    SLOT2 = 8,
+    FLAGS = 16,
+    MODE = 32,
+    OFFSET = 64,
+    OFFSET2 = 128,
+    LENGTH = 256,
+    OWNER = 512,
+    TIMES = 1024,
+    XATTR = 2048,
 };
 
 struct side {
@@ -73,7 +90,7 @@ struct outcome {
 struct kind {
     const char *name, *group;
     int weight;
-    unsigned fields;                /* which members of op mean something, for op_print */
+    unsigned fields;                /* PATH and so on */
     void (*choose)(struct op *op);
     void (*act)(const struct op *op, struct side *side, struct outcome *out);
     void (*after)(const struct op *op, const struct outcome *out);
@@ -103,8 +120,12 @@ void kind_count(const struct kind *kind, bool succeeded);
 void kinds_switch(const char *list, bool on);
 void kinds_print(void);
 void op_choose(struct op *op);
-void op_print(const struct op *op, char *text, size_t bytes);
 void slots_close_all(void);
+bool slot_is_direct(int slot);
+void ops_start(void);
+
+/* fsdiff_run.c */
+void op_print(const struct op *op, char *text, size_t bytes);
 void users_start(void);
 void user_run(const struct op *op, struct side *one, struct outcome *out);
 

@@ -3,25 +3,30 @@
  * the trees. The table at the end is the list. */
 #include "fsdiff.h"
 
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdarg.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
-
-enum { PATH = 1, PATH2 = 2, SLOT = 4, SLOT2 = 8, FLAGS = 16, MODE = 32, OFFSET = 64, OFFSET2 = 128,
-       LENGTH = 256, OWNER = 512, TIMES = 1024, XATTR = 2048 };
 
 /* What we know of an open file, the same on both sides. */
 static struct {
     bool open, is_dir, direct;
 } slots[SLOTS];
 
-static unsigned char *buffer;       /* IO_BYTES_MAX + a page, aligned to a page */
+static unsigned char *buffer;       /* IO_BYTES_MAX and two pages, aligned to a page */
+
+void ops_start(void)
+{
+    buffer = aligned_alloc(4096, IO_BYTES_MAX + 8192);
+    if (!buffer)
+        die("memory");
+}
+
+bool slot_is_direct(int slot)
+{
+    return slots[slot].direct;
+}
 
 static void done(struct outcome *out, int64_t ret)
 {
@@ -1179,17 +1184,63 @@ static bool is_orphan(int slot)
     return slot >= 0 && fstat(side[1].fd[slot], &st) == 0 && st.st_nlink == 0;
 }
 
+static bool is_special_orphan(int slot)
+{
+    struct stat st;
+
+    return is_orphan(slot) && fstat(side[1].fd[slot], &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static void next_slot(struct op *op, bool (*is_spared)(int slot))
+{
+    for (int i = 0; i < SLOTS && is_spared(op->slot); i++)
+        op->slot = (op->slot + 1) % SLOTS;
+}
+
 /* An open file without a name: its attributes are left alone, and others than root, whose writes
- * take away setuid, do not write. */
+ * take away setuid, do not write. What is neither a file nor has a name is left alone altogether:
+ * the kernel opens a fifo by itself, and nothing keeps it elsewhere. */
 static void spare_orphans(struct op *op)
 {
     bool is_attribute = op->kind->fields & (XATTR | OWNER | TIMES | MODE);
 
-    if (!is_orphan(op->slot) && !is_orphan(op->slot2))
+    if (op->base >= 0 && is_orphan(op->base))
+        op->base = -1;
+    if (op->kind->act == act_open || (!is_orphan(op->slot) && !is_orphan(op->slot2)))
         return;
     op->user = 0;
-    while (is_attribute && is_orphan(op->slot))
-        op->slot = (op->slot + 1) % SLOTS;
+    next_slot(op, is_attribute ? is_orphan : is_special_orphan);
+}
+
+/* No file is open for appending: then pages that were changed through a mapping can be written
+ * back through any of its descriptors. */
+static void spare_append(struct op *op)
+{
+    if (op->kind->act == act_open)
+        op->flags &= ~O_APPEND;
+}
+
+static void spare_user_chown(struct op *op)
+{
+    if (op->kind->act == act_chown || op->kind->act == act_fchown)
+        op->user = 0;
+}
+
+/* A name of a file that has others is not replaced. */
+static void spare_rename_over_links(struct op *op)
+{
+    struct stat st;
+
+    if (op->kind->act == act_rename && op->flags != 2 &&
+        fstatat(side[1].root_fd, op->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        !S_ISDIR(st.st_mode) && st.st_nlink > 1)
+        memcpy(op->path, op->path2, PATH_BYTES);
+}
+
+static void spare_user_link(struct op *op)
+{
+    if (op->kind->act == act_link)
+        op->user = 0;
 }
 
 static void spare_read_append(struct op *op)
@@ -1217,7 +1268,11 @@ static struct habit {
     bool off;
 } habits[] = {
     { "orphan-attributes", spare_orphans, false },
+    { "append", spare_append, false },
     { "read-append", spare_read_append, false },
+    { "rename-over-links", spare_rename_over_links, false },
+    { "user-chown", spare_user_chown, false },
+    { "user-link", spare_user_link, false },
     { "list-unreadable", spare_list_unreadable, false },
     { "setid", spare_setid, false },
 };
@@ -1290,129 +1345,4 @@ void op_choose(struct op *op)
     for (int i = 0; i < HABITS; i++)
         if (habits[i].off)
             habits[i].spare(op);
-}
-
-/* ---------------------------------------------------------------- printing */
-
-static size_t append(char *text, size_t bytes, size_t used, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static size_t append(char *text, size_t bytes, size_t used, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    int added = vsnprintf(text + used, bytes - used, format, args);
-    va_end(args);
-    return used + (size_t)added < bytes ? used + (size_t)added : bytes - 1;
-}
-
-static size_t append_path(char *text, size_t bytes, size_t used, const char *what, const char *path)
-{
-    used = append(text, bytes, used, " %s=\"", what);
-    for (; *path; path++)
-        used = append(text, bytes, used, *path < ' ' && *path >= 0 ? "\\x%02x" : "%c", *path);
-    return append(text, bytes, used, "\"");
-}
-
-void op_print(const struct op *op, char *text, size_t bytes)
-{
-    unsigned fields = op->kind->fields;
-    size_t used = append(text, bytes, 0, "%s", op->kind->name);
-
-    if (op->user)
-        used = append(text, bytes, used, " as user %d", 999 + op->user);
-    if (fields & PATH2)
-        used = append_path(text, bytes, used, "from", op->path2);
-    if (fields & PATH)
-        used = append_path(text, bytes, used, "path", op->path);
-    if (op->base >= 0)
-        used = append(text, bytes, used, " at=%d", op->base);
-    if (fields & SLOT)
-        used = append(text, bytes, used, " fd=%d%s", op->slot, slots[op->slot].direct ? "(direct)" : "");
-    if (fields & FLAGS)
-        used = append(text, bytes, used, " flags=0%o", (unsigned)op->flags);
-    if (fields & MODE)
-        used = append(text, bytes, used, " mode=%06o umask=%03o", op->mode, op->umask);
-    if (fields & OFFSET)
-        used = append(text, bytes, used, " offset=%" PRId64, op->offset);
-    if (fields & SLOT2)
-        used = append(text, bytes, used, " to-fd=%d", op->slot2);
-    if (fields & OFFSET2)
-        used = append(text, bytes, used, " to-offset=%" PRId64, op->offset2);
-    if (fields & XATTR)
-        used = append(text, bytes, used, " name=%s", op->xattr);
-    if (fields & LENGTH)
-        used = append(text, bytes, used, " bytes=%" PRIu64, op->length);
-    if (fields & OWNER)
-        used = append(text, bytes, used, " owner=%d:%d", (int)op->uid, (int)op->gid);
-    if (fields & TIMES)
-        append(text, bytes, used, " times=%" PRId64 ".%ld,%" PRId64 ".%ld",
-               (int64_t)op->times[0].tv_sec, op->times[0].tv_nsec, (int64_t)op->times[1].tv_sec,
-               op->times[1].tv_nsec);
-}
-
-/* ---------------------------------------------------------------- users */
-
-/* A thread for each, with its own credentials (the raw system calls change only a thread's):
- * root's is the main one. They take turns, so the rest of the program has one thread in effect. */
-static struct user {
-    uid_t uid;
-    gid_t gid, group;
-    pthread_t thread;
-    sem_t go, is_done;
-    const struct op *op;
-    struct side *side;
-    struct outcome *out;
-} users[USERS] = {
-    { .uid = 0 },
-    { .uid = 1000, .gid = 1000, .group = 2000 },
-    { .uid = 1001, .gid = 1001, .group = 2000 },
-};
-
-static void *user_thread(void *context)
-{
-    struct user *user = context;
-
-    if (syscall(SYS_setgroups, 1, &user->group) < 0 ||
-        syscall(SYS_setresgid, user->gid, user->gid, user->gid) < 0 ||
-        syscall(SYS_setresuid, user->uid, user->uid, user->uid) < 0)
-        die("cannot become another user");
-    for (;;) {
-        sem_wait(&user->go);
-        user->op->kind->act(user->op, user->side, user->out);
-        sem_post(&user->is_done);
-    }
-    return NULL;
-}
-
-void users_start(void)
-{
-    buffer = aligned_alloc(4096, IO_BYTES_MAX + 8192);
-    if (!buffer)
-        die("memory");
-    for (int i = 1; i < USERS; i++) {
-        sem_init(&users[i].go, 0, 0);
-        sem_init(&users[i].is_done, 0, 0);
-        errno = pthread_create(&users[i].thread, NULL, user_thread, &users[i]);
-        if (errno)
-            die("thread");
-    }
-}
-
-void user_run(const struct op *op, struct side *one, struct outcome *out)
-{
-    struct user *user = &users[op->user];
-
-    if (fchdir(one->root_fd) < 0)
-        die("fchdir");
-    if (op->user == 0) {
-        op->kind->act(op, one, out);
-        return;
-    }
-    user->op = op;
-    user->side = one;
-    user->out = out;
-    sem_post(&user->go);
-    sem_wait(&user->is_done);
 }

@@ -90,7 +90,8 @@ bool time_is_of_the_clock(const struct timespec *ts)
 }
 
 /* What must be equal. Not: a directory's size, the root's link count (a brick keeps something of
- * its own there), atime (each cache has its own idea), a time of the clock. */
+ * its own there), atime (each cache has its own idea), a fifo's mtime (the kernel writes into it
+ * and tells nobody), a time of the clock. */
 void stat_text(const struct stat *st, bool is_root, char *text, size_t bytes)
 {
     bool is_dir = S_ISDIR(st->st_mode);
@@ -107,7 +108,7 @@ void stat_text(const struct stat *st, bool is_root, char *text, size_t bytes)
     if (is_device)
         snprintf(rdev, sizeof(rdev), " rdev %u:%u", major(st->st_rdev), minor(st->st_rdev));
     snprintf(text, bytes, "mode %06o uid %u gid %u nlink %s size %s mtime %s%s%s", st->st_mode,
-             st->st_uid, st->st_gid, nlink, size, is_root ? "-" : mtime, rdev,
+             st->st_uid, st->st_gid, nlink, size, is_root || S_ISFIFO(st->st_mode) ? "-" : mtime, rdev,
              time_is_of_the_clock(&st->st_ctim) ? "" : " ctime is not of the clock");
 }
 

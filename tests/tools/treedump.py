@@ -12,7 +12,8 @@ only the brick sees, so that the texts of two bricks with the same files are equ
 Violations go to stderr, with a kind that --tolerate names; exit status 1 if there are any:
     root      the brick's own directories and its root's handle
     gfid      an object without trusted.gfid, or with one that another has
-    handle    a handle that is missing or wrong
+    handle    a file's handle that is missing or wrong, or a strange name among them
+    dir-handle  a directory's handle that is missing or wrong
     orphan    a handle without an object
     nlink     a file whose link count is not its names and its handle
     gfid2path names in trusted.gfid2path.* that are missing or wrong
@@ -31,7 +32,7 @@ import uuid
 
 ROOT_GFID = str(uuid.UUID(int=1))
 OWN = b".glusterfs"
-KINDS = ["root", "gfid", "handle", "orphan", "nlink", "gfid2path", "stale", "mdata", "leftover"]
+KINDS = ["root", "gfid", "handle", "dir-handle", "orphan", "nlink", "gfid2path", "stale", "mdata", "leftover"]
 BRICK_ONLY = ("trusted.gfid", "trusted.glusterfs.volume-id", "trusted.gfid2path.",
               "trusted.glusterfs.mdata")
 MDATA_BYTES = 57          # 1 + 8 + 3 * 16
@@ -195,7 +196,7 @@ class Tree:
         expected = b"../../%s/%s/%s/%s" % (parent_gfid[:2], parent_gfid[2:4], parent_gfid, name)
         text = self.link_text(self.handle_path(one.gfid))
         if text != expected:
-            self.say("handle", one.relative, "handle %s is a link to %s, not %s"
+            self.say("dir-handle", one.relative, "handle %s is a link to %s, not %s"
                      % (one.gfid, text, expected))
 
     def check_file_handle(self, one):

@@ -55,7 +55,9 @@ static int listen_on(struct env_address *address)
     return listener;
 }
 
-enum { LARGE = 3 << 20 };
+enum {
+    LARGE = 3 << 20
+};
 
 static void fill(unsigned char *bytes, size_t size, unsigned seed)
 {
@@ -120,7 +122,8 @@ static void sends_in_pieces(void *arg)
 static void talk(const struct env_address *address)
 {
     unsigned total = LARGE + 100 + 1 + 70000;
-    struct sender sender = { .fd = env_connect(address, NULL, 0), .bytes = malloc(total),
+    struct sender sender = { .fd = env_connect(address, NULL, 0),
+                             .bytes = malloc(total),
                              .sizes = { 100, LARGE, 1, 70000 } };
     unsigned char *back = malloc(total);
     check(sender.fd >= 0);
@@ -311,7 +314,7 @@ static void connect_is_refused_or_times_out(void)
     while (count < 20 && (ret = env_connect(&address, NULL, env_now_ns() + 50 * NS_PER_MS)) >= 0)
         fds[count++] = ret;
     check_equal(ret, -ETIMEDOUT);
-    check(env_now_ns() - start_ns < NS_PER_S);
+    check(env_now_ns() - start_ns < 5 * NS_PER_S);
     while (count > 0)
         check_equal(env_close(fds[--count]), 0);
     check_equal(env_close(listener), 0);
@@ -391,7 +394,9 @@ static int temporary_file(int flags)
 
 static void round_trip(int fd, int flags)
 {
-    enum { BYTES = 1 << 20 };
+    enum {
+        BYTES = 1 << 20
+    };
     unsigned char *out = aligned_alloc(4096, BYTES), *in = aligned_alloc(4096, BYTES);
     fill(out, BYTES, 7);
     for (uint64_t size = 4096, at = 0; size <= BYTES; at += size, size *= 4) {

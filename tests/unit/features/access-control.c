@@ -219,7 +219,7 @@ static void a_malformed_acl_permits_nothing(void **state)
 
 /* --- a tree that the child tells of -------------------------------------------------------------- */
 
-enum { DIR = 1, STICKY, FILE_, OTHERS_FILE, SUBDIR, OTHERS_SUBDIR, OPEN_DIR, NODES };
+enum { MY_DIR = 1, STICKY, MY_FILE, OTHERS_FILE, SUBDIR, OTHERS_SUBDIR, OPEN_DIR, NODES };
 enum { ME = 1000, OTHER = 1001, US = 1000, GROUP = 500 };
 
 static struct node {
@@ -232,7 +232,7 @@ static int acl_error;
 static const struct {
     const char *name;
     uint32_t node;
-} names[] = { { "mine", FILE_ }, { "others", OTHERS_FILE }, { "sub", SUBDIR },
+} names[] = { { "mine", MY_FILE }, { "others", OTHERS_FILE }, { "sub", SUBDIR },
               { "others-sub", OTHERS_SUBDIR } };
 
 static int stat_of_node(uint32_t n, struct iatt *stat)
@@ -276,9 +276,9 @@ static int answer(struct fixture *fx, struct call *call, enum fop op, const void
 }
 
 static const struct node fresh_nodes[NODES] = {
-    [DIR] = { S_IFDIR | 0755, ME, US },
+    [MY_DIR] = { S_IFDIR | 0755, ME, US },
     [STICKY] = { S_IFDIR | 01777, OTHER, OTHER },
-    [FILE_] = { S_IFREG | 0644, ME, US },
+    [MY_FILE] = { S_IFREG | 0644, ME, US },
     [OTHERS_FILE] = { S_IFREG | 0644, OTHER, OTHER },
     [SUBDIR] = { S_IFDIR | 0755, ME, US },
     [OTHERS_SUBDIR] = { S_IFDIR | 0755, OTHER, OTHER },
@@ -343,20 +343,20 @@ static void making_entries_needs_write_and_search(void)
     static const int results[] = { 0, -EACCES, -EACCES, -EACCES, 0 };
 
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-        nodes[DIR].mode = S_IFDIR | modes[i];
-        check_op(s, mkdir, results[i], .parent = s->inode[DIR], .name = "new");
-        check_op(s, mknod, results[i], .parent = s->inode[DIR], .name = "new");
-        check_op(s, symlink, results[i], .parent = s->inode[DIR], .name = "new", .target = "t");
-        check_op(s, link, results[i], .inode = s->inode[OTHERS_FILE], .newparent = s->inode[DIR],
+        nodes[MY_DIR].mode = S_IFDIR | modes[i];
+        check_op(s, mkdir, results[i], .parent = s->inode[MY_DIR], .name = "new");
+        check_op(s, mknod, results[i], .parent = s->inode[MY_DIR], .name = "new");
+        check_op(s, symlink, results[i], .parent = s->inode[MY_DIR], .name = "new", .target = "t");
+        check_op(s, link, results[i], .inode = s->inode[OTHERS_FILE], .newparent = s->inode[MY_DIR],
                  .newname = "new");
-        check_op(s, unlink, results[i], .parent = s->inode[DIR], .name = "mine");
-        check_op(s, rmdir, results[i], .parent = s->inode[DIR], .name = "sub");
+        check_op(s, unlink, results[i], .parent = s->inode[MY_DIR], .name = "mine");
+        check_op(s, rmdir, results[i], .parent = s->inode[MY_DIR], .name = "sub");
     }
     s->call.uid = 0; /* whom nothing holds */
-    check_op(s, mkdir, 0, .parent = s->inode[DIR], .name = "new");
+    check_op(s, mkdir, 0, .parent = s->inode[MY_DIR], .name = "new");
     s->call.uid = OTHER;
     s->call.pid = PID_SELF_HEAL;
-    check_op(s, mkdir, 0, .parent = s->inode[DIR], .name = "new");
+    check_op(s, mkdir, 0, .parent = s->inode[MY_DIR], .name = "new");
     scene_free(s);
 }
 
@@ -364,13 +364,13 @@ static void looking_up_needs_search(void)
 {
     struct scene *s = scene_new();
     struct lookup_reply reply = { 0 };
-    const struct lookup_args nameless = { .inode = s->inode[FILE_], .name = "" };
+    const struct lookup_args nameless = { .inode = s->inode[MY_FILE], .name = "" };
 
-    check_op(s, lookup, 0, .parent = s->inode[DIR], .name = "mine");
-    nodes[DIR].mode = S_IFDIR | 0677;
-    check_op(s, lookup, -EACCES, .parent = s->inode[DIR], .name = "mine");
-    nodes[DIR].mode = S_IFDIR | 0100;
-    check_op(s, lookup, 0, .parent = s->inode[DIR], .name = "mine");
+    check_op(s, lookup, 0, .parent = s->inode[MY_DIR], .name = "mine");
+    nodes[MY_DIR].mode = S_IFDIR | 0677;
+    check_op(s, lookup, -EACCES, .parent = s->inode[MY_DIR], .name = "mine");
+    nodes[MY_DIR].mode = S_IFDIR | 0100;
+    check_op(s, lookup, 0, .parent = s->inode[MY_DIR], .name = "mine");
     check_equal(fop_lookup(s->fx->top, &s->call, &nameless, &reply), -ENOENT); /* the child's */
     scene_free(s);
 }
@@ -383,11 +383,11 @@ static void a_sticky_directory_keeps_others_entries(void)
     check_op(s, unlink, -EPERM, .parent = s->inode[STICKY], .name = "others");
     check_op(s, rmdir, -EPERM, .parent = s->inode[STICKY], .name = "others-sub");
     check_op(s, unlink, -ENOENT, .parent = s->inode[STICKY], .name = "none");
-    check_op(s, rename, -EPERM, .oldparent = s->inode[STICKY], .newparent = s->inode[DIR],
+    check_op(s, rename, -EPERM, .oldparent = s->inode[STICKY], .newparent = s->inode[MY_DIR],
              .oldname = "others", .newname = "x");
-    check_op(s, rename, -EPERM, .oldparent = s->inode[DIR], .newparent = s->inode[STICKY],
+    check_op(s, rename, -EPERM, .oldparent = s->inode[MY_DIR], .newparent = s->inode[STICKY],
              .oldname = "mine", .newname = "others"); /* over another's */
-    check_op(s, rename, 0, .oldparent = s->inode[DIR], .newparent = s->inode[STICKY],
+    check_op(s, rename, 0, .oldparent = s->inode[MY_DIR], .newparent = s->inode[STICKY],
              .oldname = "mine", .newname = "none");
     nodes[STICKY].uid = ME; /* its owner may */
     check_op(s, unlink, 0, .parent = s->inode[STICKY], .name = "others");
@@ -401,16 +401,16 @@ static void renaming_needs_both_directories_and_a_moved_one(void)
 {
     struct scene *s = scene_new();
 
-    check_op(s, rename, 0, .oldparent = s->inode[DIR], .newparent = s->inode[OPEN_DIR],
+    check_op(s, rename, 0, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OPEN_DIR],
              .oldname = "mine", .newname = "x");
-    check_op(s, rename, -EACCES, .oldparent = s->inode[DIR], .newparent = s->inode[OTHERS_SUBDIR],
+    check_op(s, rename, -EACCES, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OTHERS_SUBDIR],
              .oldname = "mine", .newname = "x");
-    check_op(s, rename, -EACCES, .oldparent = s->inode[OTHERS_SUBDIR], .newparent = s->inode[DIR],
+    check_op(s, rename, -EACCES, .oldparent = s->inode[OTHERS_SUBDIR], .newparent = s->inode[MY_DIR],
              .oldname = "mine", .newname = "x");
     /* a directory's ".." is rewritten when it moves: that is a write to it */
-    check_op(s, rename, -EACCES, .oldparent = s->inode[DIR], .newparent = s->inode[OPEN_DIR],
+    check_op(s, rename, -EACCES, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OPEN_DIR],
              .oldname = "others-sub", .newname = "x");
-    check_op(s, rename, 0, .oldparent = s->inode[DIR], .newparent = s->inode[DIR],
+    check_op(s, rename, 0, .oldparent = s->inode[MY_DIR], .newparent = s->inode[MY_DIR],
              .oldname = "others-sub", .newname = "x");
     scene_free(s);
 }
@@ -448,7 +448,7 @@ static void creating_over_a_file_is_opening_it(void)
     struct scene *s = scene_new();
     struct inode *dir = s->inode[OTHERS_SUBDIR];
 
-    check_op(s, create, 0, .parent = s->inode[DIR], .name = "new", .flags = O_RDWR | O_CREAT);
+    check_op(s, create, 0, .parent = s->inode[MY_DIR], .name = "new", .flags = O_RDWR | O_CREAT);
     check_op(s, create, -EACCES, .parent = dir, .name = "new", .flags = O_RDWR | O_CREAT);
     check_op(s, create, 0, .parent = dir, .name = "others", .flags = O_RDONLY | O_CREAT);
     check_op(s, create, -EACCES, .parent = dir, .name = "others", .flags = O_WRONLY | O_CREAT);
@@ -483,8 +483,8 @@ static void attributes_are_the_owners(void)
     const struct iatt to_group = { .gid = GROUP };
 
     for (int i = 0; i < 2; i++) { /* a directory and a file, by inode and by fd */
-        struct inode *mine = s->inode[i ? DIR : FILE_];
-        struct fd *fd = s->fd[i ? DIR : FILE_];
+        struct inode *mine = s->inode[i ? MY_DIR : MY_FILE];
+        struct fd *fd = s->fd[i ? MY_DIR : MY_FILE];
         check_op(s, setattr, 0, .inode = mine, .valid = VALID_MODE);
         check_op(s, fsetattr, 0, .fd = fd, .valid = VALID_MODE);
         check_op(s, setattr, 0, .inode = mine, .valid = VALID_UID | VALID_GID, .stat = to_me);
@@ -531,18 +531,18 @@ static void setgid_is_for_members_of_the_group(void)
     const struct iatt to = { .mode = 06755 };
 
     s->fx->answer = answer_setattr;
-    check_op(s, setattr, 0, .inode = s->inode[FILE_], .valid = VALID_MODE, .stat = to);
+    check_op(s, setattr, 0, .inode = s->inode[MY_FILE], .valid = VALID_MODE, .stat = to);
     check_equal(mode_that_arrived, 06755);
-    nodes[FILE_].gid = GROUP;
-    check_op(s, setattr, 0, .inode = s->inode[FILE_], .valid = VALID_MODE, .stat = to);
+    nodes[MY_FILE].gid = GROUP;
+    check_op(s, setattr, 0, .inode = s->inode[MY_FILE], .valid = VALID_MODE, .stat = to);
     check_equal(mode_that_arrived, 06755);
-    nodes[FILE_].gid = OTHER;
-    check_op(s, setattr, 0, .inode = s->inode[FILE_], .valid = VALID_MODE, .stat = to);
+    nodes[MY_FILE].gid = OTHER;
+    check_op(s, setattr, 0, .inode = s->inode[MY_FILE], .valid = VALID_MODE, .stat = to);
     check_equal(mode_that_arrived, 04755);
-    check_op(s, fsetattr, 0, .fd = s->fd[FILE_], .valid = VALID_MODE, .stat = to);
+    check_op(s, fsetattr, 0, .fd = s->fd[MY_FILE], .valid = VALID_MODE, .stat = to);
     check_equal(mode_that_arrived, 04755);
     s->call.uid = 0;
-    check_op(s, setattr, 0, .inode = s->inode[FILE_], .valid = VALID_MODE, .stat = to);
+    check_op(s, setattr, 0, .inode = s->inode[MY_FILE], .valid = VALID_MODE, .stat = to);
     check_equal(mode_that_arrived, 06755);
     scene_free(s);
 }
@@ -565,10 +565,10 @@ static void attributes_by_name_have_their_rules(void)
         AUTO(dict) dict = dict_new();
         check_equal(dict_set_bytes(dict, name, "v", 1), 0);
         s->call.uid = ME;
-        check_op(s, setxattr, rules[i].on_mine, .inode = s->inode[FILE_], .dict = dict);
-        check_op(s, fsetxattr, rules[i].on_mine, .fd = s->fd[FILE_], .dict = dict);
-        check_op(s, removexattr, rules[i].on_mine, .inode = s->inode[FILE_], .name = name);
-        check_op(s, fremovexattr, rules[i].on_mine, .fd = s->fd[FILE_], .name = name);
+        check_op(s, setxattr, rules[i].on_mine, .inode = s->inode[MY_FILE], .dict = dict);
+        check_op(s, fsetxattr, rules[i].on_mine, .fd = s->fd[MY_FILE], .dict = dict);
+        check_op(s, removexattr, rules[i].on_mine, .inode = s->inode[MY_FILE], .name = name);
+        check_op(s, fremovexattr, rules[i].on_mine, .fd = s->fd[MY_FILE], .name = name);
         check_op(s, setxattr, rules[i].on_others, .inode = s->inode[OTHERS_FILE], .dict = dict);
         check_op(s, fsetxattr, rules[i].on_others, .fd = s->fd[OTHERS_FILE], .dict = dict);
         check_op(s, removexattr, rules[i].on_others, .inode = s->inode[OTHERS_FILE], .name = name);
@@ -580,7 +580,7 @@ static void attributes_by_name_have_their_rules(void)
     check_equal(dict_set_bytes(two, "user.fine", "v", 1), 0);
     check_equal(dict_set_bytes(two, "trusted.not", "v", 1), 0);
     s->call.uid = ME;
-    check_op(s, setxattr, -EPERM, .inode = s->inode[FILE_], .dict = two);
+    check_op(s, setxattr, -EPERM, .inode = s->inode[MY_FILE], .dict = two);
     scene_free(s);
 }
 

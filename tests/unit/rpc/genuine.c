@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* protocol/client against a brick of the genuine glusterfsd, in namespaces of its own. Skipped where
- * there is no glusterfsd, or where we may not make namespaces. */
+/* protocol/client against a brick of the genuine glusterfsd, in namespaces of its own. Skipped
+ * where there is no glusterfsd, or where we may not make namespaces. */
 #include "../core/backends.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static const char brick_volfile[] =
     "volume c\n type protocol/client\n option transport-type tcp\n option remote-host 10.77.0.1\n" \
     " option remote-port " BRICK_PORT "\n option remote-subvolume brick\n" more "end-volume\n"
 
-/* --- the genuine brick --------------------------------------------------------------------------- */
+/* --- the genuine brick ------------------------------------------------------------------------ */
 
 static pid_t brick;
 
@@ -79,7 +79,7 @@ static void prepare(void)
     check(file && fputs(brick_volfile, file) >= 0 && fclose(file) == 0);
 }
 
-/* --- a graph of the client alone ----------------------------------------------------------------- */
+/* --- a graph of the client alone -------------------------------------------------------------- */
 
 static struct graph *graph;
 static struct xlator *top;
@@ -125,7 +125,7 @@ static void wait_until_up(int count)
     }
 }
 
-/* --- operations ---------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static struct call root = { .pid = 1234 };
 
@@ -236,7 +236,7 @@ static int set_lock(struct fd *fd, struct call *call, uint32_t cmd, uint32_t typ
     return ret;
 }
 
-/* --- cases --------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static void names_and_attributes(void)
 {
@@ -252,7 +252,9 @@ static void names_and_attributes(void)
 
     AUTO(inode) d = inode_get(graph->inodes, &stat.gfid);
     AUTO(dict) xdata = gfid_req();
-    const struct symlink_args sin = { .parent = d, .name = "s", .target = "to/where", .xdata = xdata };
+    const struct symlink_args sin = {
+        .parent = d, .name = "s", .target = "to/where", .xdata = xdata
+    };
     struct symlink_reply sout = { 0 };
     check_equal(fop_symlink(top, &root, &sin, &sout), 0);
     AUTO(inode) s = inode_get(graph->inodes, &sout.stat.gfid);
@@ -263,7 +265,9 @@ static void names_and_attributes(void)
     check(strcmp(rout.path, "to/where") == 0);
     readlink_reply_fini(&rout);
 
-    const struct rename_args nin = { .oldparent = d, .oldname = "s", .newparent = dir, .newname = "t" };
+    const struct rename_args nin = {
+        .oldparent = d, .oldname = "s", .newparent = dir, .newname = "t"
+    };
     struct rename_reply nout = { 0 };
     check_equal(fop_rename(top, &root, &nin, &nout), 0);
     rename_reply_fini(&nout);
@@ -283,7 +287,8 @@ static void names_and_attributes(void)
 
     check_equal(unlink_name(dir, "t"), 0);
     struct rmdir_reply dout = { 0 };
-    check_equal(fop_rmdir(top, &root, &(struct rmdir_args){ .parent = dir, .name = "d" }, &dout), 0);
+    check_equal(fop_rmdir(top, &root, &(struct rmdir_args){ .parent = dir, .name = "d" }, &dout),
+                0);
     rmdir_reply_fini(&dout);
 }
 
@@ -305,7 +310,9 @@ static void data_of_every_size(void)
     check_equal(fop_fsync(top, &root, &(struct fsync_args){ .fd = fd, .datasync = 1 }, &sout), 0);
     fsync_reply_fini(&sout);
     struct ftruncate_reply tout = { 0 };
-    check_equal(fop_ftruncate(top, &root, &(struct ftruncate_args){ .fd = fd, .offset = 1500 }, &tout), 0);
+    check_equal(fop_ftruncate(top, &root, &(struct ftruncate_args){ .fd = fd, .offset = 1500 },
+                              &tout),
+                0);
     check_equal(tout.poststat.size, 1500);
     ftruncate_reply_fini(&tout);
     struct fstat_reply fout = { 0 };
@@ -325,8 +332,9 @@ static void attributes_of_users(void)
     AUTO(dict) dict = dict_new();
     check_equal(dict_set_bytes(dict, "trusted.name", "value", 5), 0);
     struct setxattr_reply sout = { 0 };
-    check_equal(fop_setxattr(top, &root, &(struct setxattr_args){ .inode = fd->inode, .dict = dict },
-                             &sout), 0);
+    check_equal(fop_setxattr(top, &root,
+                             &(struct setxattr_args){ .inode = fd->inode, .dict = dict }, &sout),
+                0);
     setxattr_reply_fini(&sout);
     struct getxattr_reply gout = { 0 };
     check_equal(fop_getxattr(top, &root,
@@ -357,14 +365,16 @@ static void directories_are_listed(void)
     AUTO(fd) fd = fd_new(many, O_RDONLY, 1);
     fd->is_dir = true;
     struct opendir_reply oout = { 0 };
-    check_equal(fop_opendir(top, &root, &(struct opendir_args){ .inode = many, .fd = fd }, &oout), 0);
+    check_equal(fop_opendir(top, &root, &(struct opendir_args){ .inode = many, .fd = fd }, &oout),
+                0);
     opendir_reply_fini(&oout);
     uint64_t offset = 0;
     int seen = 0;
     for (bool eof = false; !eof;) {
         struct readdirp_reply out = { 0 };
         int ret = fop_readdirp(top, &root,
-                               &(struct readdirp_args){ .fd = fd, .size = 131072, .offset = offset },
+                               &(struct readdirp_args){
+                                   .fd = fd, .size = 131072, .offset = offset },
                                &out);
         check(ret >= 0);
         for (struct dirent_entry *e = out.entries.first; e; e = e->next) {
@@ -383,11 +393,12 @@ static void directories_are_listed(void)
         check_equal(unlink_name(many, name), 0);
     }
     struct rmdir_reply dout = { 0 };
-    check_equal(fop_rmdir(top, &root, &(struct rmdir_args){ .parent = dir, .name = "many" }, &dout), 0);
+    check_equal(fop_rmdir(top, &root, &(struct rmdir_args){ .parent = dir, .name = "many" }, &dout),
+                0);
     rmdir_reply_fini(&dout);
 }
 
-/* --- locks --------------------------------------------------------------------------------------- */
+/* --- locks ------------------------------------------------------------------------------------ */
 
 static struct call one = { .pid = 1, .owner = { 8, "owner1.." } };
 static struct call two = { .pid = 2, .owner = { 8, "owner2.." } };
@@ -446,7 +457,7 @@ static void a_granted_lock_ends_its_wait(void)
     check_equal(unlink_name(dir, "lock"), 0);
 }
 
-/* --- connections --------------------------------------------------------------------------------- */
+/* --- connections ------------------------------------------------------------------------------ */
 
 struct hammer {
     struct fd *fd;
@@ -536,7 +547,88 @@ static void with_a_password_it_works(void)
     graph_end();
 }
 
+/* --- glusterd --------------------------------------------------------------------------------- */
+
+static unsigned fetchspecs;
+
+static void on_callback(struct rpc_client *client, const struct rpc_header *header,
+                        struct reader *body)
+{
+    (void)client;
+    (void)body;
+    fetchspecs += header->program == RPC_CALLBACK_PROGRAM &&
+                  header->procedure == RPC_CALLBACK_FETCHSPEC;
+}
+
+static void set_option(void *arg)
+{
+    check_equal(system(arg), 0);
+}
+
+/* The volfile's first volume, which is a protocol/client without a port. */
+static char *first_client(struct rpc_client *glusterd)
+{
+    char *spec, *servers;
+    const struct getspec in = { .key = "v", .flags = GETSPEC_CLIENT };
+    check_equal(glusterd_getspec(glusterd, &in, 0, &spec, &servers), 0);
+    free(servers);
+    check(strncmp(spec, "volume v-client-0\n", 18) == 0);
+    check(strstr(spec, "option password ") != NULL); /* we are local: the trusted one */
+    char *end = strstr(spec, "end-volume\n");
+    check(end && !strstr(spec, "remote-port"));
+    end[strlen("end-volume\n")] = 0;
+    return spec;
+}
+
+static void a_brick_is_found_through_glusterd(void)
+{
+    struct rpc_client_config config = { .name = "getspec", .callback = on_callback };
+    struct rpc_client *glusterd;
+    const struct getspec unknown = { .key = "nosuch", .flags = GETSPEC_CLIENT };
+    struct iatt stat;
+    char *none;
+    uint16_t port;
+    fetchspecs = 0;
+    check_equal(rpc_client_new(&config, &glusterd), 0);
+    check_equal(rpc_connect_host(glusterd, "10.77.0.1", GLUSTERD_PORT, AF_UNSPEC, RPC_BIND_HIGH, 0),
+                0);
+    check_equal(glusterd_getspec(glusterd, &unknown, 0, &none, NULL), -ENOENT);
+    check_equal(glusterd_port_of_brick(glusterd, "/no/such/brick", 0, &port), -ENOENT);
+    AUTO_FREE char *spec = first_client(glusterd);
+    hop(pool_default(), set_option,
+        "gluster --mode=script volume set v performance.cache-size 64MB >/dev/null");
+    for (int i = 0; i < 300 && !fetchspecs; i++)
+        env_sleep(10 * NS_PER_MS);
+    check(fetchspecs > 0);
+    rpc_client_free(glusterd);
+
+    graph_begin(spec);
+    wait_until_up(1);
+    struct inode *dir = inode_root();
+    check_equal(make_dir(dir, "d", &stat), 0);
+    struct rmdir_reply out = { 0 };
+    check_equal(fop_rmdir(top, &root, &(struct rmdir_args){ .parent = dir, .name = "d" }, &out), 0);
+    rmdir_reply_fini(&out);
+    inode_unref(dir);
+    graph_end();
+}
+
+static void glusterd_start(void)
+{
+    check_equal(system("mount -t tmpfs x /var/lib/glusterd && mount -t tmpfs x /var/log && "
+                       "mount -t tmpfs x /run && mkdir -p /run/gluster /var/log/glusterfs/bricks"),
+                0);
+    check_equal(system(
+                    "glusterd -N -L WARNING & "
+                    "for i in $(seq 100); do gluster volume list >/dev/null 2>&1 && break; "
+                    "sleep 0.1; done; "
+                    "gluster --mode=script volume create v 10.77.0.1:/mnt/gb force >/dev/null && "
+                    "gluster --mode=script volume start v >/dev/null"),
+                0);
+}
+
 static const struct fiber_case cases[] = {
+    FIBER_CASE(a_brick_is_found_through_glusterd, REAL),
     FIBER_CASE(on_genuine_brick, REAL),
     FIBER_CASE(a_wrong_password_is_told, REAL),
     FIBER_CASE(with_a_password_it_works, REAL),
@@ -547,6 +639,7 @@ int main(int argc, char **argv)
     (void)argc;
     enter_namespaces(argv);
     prepare();
+    glusterd_start();
     brick_start();
     int failed = on_backends(cases, ARRAY_SIZE(cases));
     brick_stop(SIGTERM);

@@ -14,11 +14,11 @@
 enum { PROGRAM = 400100, VERSION = 7 };
 enum { ECHO, STORE, FETCH, SLOW, HANG, COUNTED, HOLE, LOCK };
 
-/* --- a program to talk to ----------------------------------------------------------------------- */
+/* --- a program to talk to --------------------------------------------------------------------- */
 
 static unsigned char stored[8 << 20];
 static uint32_t stored_bytes;
-static bool stored_aligned;
+static bool stored_aligned, are_strangers;
 static int running, running_max, connects, disconnects;
 static struct fiber *hanging;
 static struct rpc_cred seen;
@@ -94,6 +94,8 @@ static const struct rpc_program program = { PROGRAM, VERSION, "Test", procedures
 static void on_connect(struct rpc_conn *conn)
 {
     check(rpc_conn_user(conn) == NULL);
+    if (!are_strangers)
+        rpc_conn_set_user(conn, "known");
     connects++;
 }
 
@@ -103,7 +105,7 @@ static void on_disconnect(struct rpc_conn *conn)
     disconnects++;
 }
 
-/* --- a server and a client of it ---------------------------------------------------------------- */
+/* --- a server and a client of it -------------------------------------------------------------- */
 
 struct pair {
     struct rpc_server *server;
@@ -196,7 +198,7 @@ static int call_plain(struct rpc_client *client, uint32_t number, uint32_t versi
     return ret;
 }
 
-/* --- calls -------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static void a_call_is_answered(void)
 {
@@ -320,7 +322,7 @@ static void errors_are_those_of_the_protocol(void)
     pair_free(&pair);
 }
 
-/* --- many at once ------------------------------------------------------------------------------- */
+/* --- many at once ----------------------------------------------------------------------------- */
 
 struct crowd {
     struct rpc_client *client;
@@ -409,7 +411,7 @@ static void calls_come_from_every_lane(void)
     pair_free(&pair);
 }
 
-/* --- ends --------------------------------------------------------------------------------------- */
+/* --- ends ------------------------------------------------------------------------------------- */
 
 static struct rpc_call *hang_call;
 static int hang_ret = 1, late_ret = 1;
@@ -513,7 +515,7 @@ static void a_server_stops_under_load(void)
     pair_free(&pair);
 }
 
-/* --- pings, callbacks --------------------------------------------------------------------------- */
+/* --- pings, callbacks ------------------------------------------------------------------------- */
 
 static void pings_are_answered_while_a_call_waits(void)
 {
@@ -578,7 +580,7 @@ static void callbacks_arrive_in_order(void)
     pair_free(&pair);
 }
 
-/* --- raw bytes ---------------------------------------------------------------------------------- */
+/* --- raw bytes -------------------------------------------------------------------------------- */
 
 /* DUMP's PING from AUTH_NONE */
 static const char ping[] = "\0\0\0\5\0\0\0\0\0\0\0\2\7\x5b\xb8\x6d\0\0\0\1\0\0\0\2"
@@ -672,6 +674,19 @@ static void another_rpc_version_is_not_answered(void)
     pair_free(&pair);
 }
 
+static void a_stranger_may_not_send_much(void)
+{
+    are_strangers = true;
+    struct pair pair = pair_new(0, 0);
+    store(pair.client, 100000, 0, false);
+    AUTO(rpc_call) call = rpc_call_new(pair.client, PROGRAM, VERSION, ECHO, &cred);
+    memset(writer_room(rpc_call_writer(call), 200000), 0, 200000);
+    check_equal(rpc_call_run(call), -ENOTCONN);
+    expect_closed(&pair, "\0\3\0\0", 4); /* 192 KiB of a first fragment */
+    pair_free(&pair);
+    are_strangers = false;
+}
+
 static void a_busy_port_is_said(void)
 {
     struct pair pair = pair_new(0, 0);
@@ -699,6 +714,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(fragments_are_put_together, ALL),
     FIBER_CASE(bad_headers_end_the_connection, ALL),
     FIBER_CASE(another_rpc_version_is_not_answered, ALL),
+    FIBER_CASE(a_stranger_may_not_send_much, ALL),
     FIBER_CASE(a_busy_port_is_said, ALL),
     FIBER_CASE(oversized_records_end_the_connection, ALL),
 };

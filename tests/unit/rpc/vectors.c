@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records captured from genuine 10.3 programs (tests/wire-vectors): what they say is read as such, and
- * written back to the same bytes; our own requests are those that a genuine client sent. */
+/* Records captured from genuine 10.3 programs (tests/wire-vectors): what they say is read as such,
+ * and written back to the same bytes; our own requests are those that a genuine client sent. */
 #include "../core/backends.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ struct record {
 static struct record records[RECORDS_MAX];
 static unsigned record_count;
 
-/* --- reading the files --------------------------------------------------------------------------- */
+/* --- reading the files ------------------------------------------------------------------------ */
 
 static int digit(int c)
 {
@@ -114,8 +114,8 @@ static void same_bytes(const struct record *record, const struct writer *w, cons
     check(writer_ok(w));
     for (uint32_t i = 0; i < MIN(record->bytes, w->used); i++)
         if (record->data[i] != w->data[i] && !is_no_dict(record, w, i)) {
-            fprintf(stderr, "%s %s: byte %#x is %02x, not %02x\n", record->name, what, i, w->data[i],
-                    record->data[i]);
+            fprintf(stderr, "%s %s: byte %#x is %02x, not %02x\n", record->name, what, i,
+                    w->data[i], record->data[i]);
             abort();
         }
     check_equal(w->used, record->bytes);
@@ -137,7 +137,7 @@ static void write_mark(struct writer *w, const struct record *record)
     writer_u32(w, 0x80000000u | (record->bytes - HEADER + record->bulk));
 }
 
-/* --- headers ------------------------------------------------------------------------------------- */
+/* --- headers ---------------------------------------------------------------------------------- */
 
 static void every_header_is_read_and_written_back(void)
 {
@@ -156,7 +156,8 @@ static void every_header_is_read_and_written_back(void)
             struct rpc_header header;
             struct rpc_cred cred;
             check_equal(rpc_decode_call(&r, &header, &cred), 0);
-            rpc_encode_call(&w, header.xid, header.program, header.version, header.procedure, &cred);
+            rpc_encode_call(&w, header.xid, header.program, header.version, header.procedure,
+                            &cred);
         }
         writer_raw(&w, r.pos, reader_left(&r));
         same_bytes(record, &w, "header");
@@ -183,7 +184,7 @@ static void credentials_say_what_the_capture_says(void)
     check(memcmp(cred.lk_owner, "\xb3\x57\0\0", 4) == 0);
 }
 
-/* --- operations ---------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static struct inode_table *inodes;
 
@@ -242,7 +243,8 @@ static void request_there_and_back(enum fop op, const struct record *record, uni
     unbind_refs(inode, fd);
 }
 
-/* op_errno of a success carries leftovers of the genuine brick: it means nothing, but 2 at an end. */
+/* op_errno of a success carries leftovers of the genuine brick: it means nothing, but 2 at an end.
+ * */
 static void forget_leftovers(struct record *record)
 {
     uint8_t *op_ret = record->data + REPLY_HEADER;
@@ -314,7 +316,8 @@ static void values_are_what_the_capture_says(void)
     fop_reply_fini(FOP_READV, &reply);
 
     call = find("READDIRP", false, 0);
-    check_equal(reply_there_and_back(FOP_READDIRP, reply_of(call), &reply), reply.readdirp.entries.count);
+    check_equal(reply_there_and_back(FOP_READDIRP, reply_of(call), &reply),
+                reply.readdirp.entries.count);
     check(reply.readdirp.entries.count >= 1);
     fop_reply_fini(FOP_READDIRP, &reply);
     call = find("READDIRP", false, 1);
@@ -352,7 +355,7 @@ static void dicts_of_the_handshake_are_read_and_written_back(void)
     same_bytes(record, &w, "dict");
 }
 
-/* --- our requests, against a peer that knows the captured ones -------------------------------------- */
+/* --- our requests, against a peer that knows the captured ones -------------------------------- */
 
 /* Expects the call, with any xid, and answers with the captured reply. */
 static void play(int fd, const struct record *call)

@@ -44,7 +44,8 @@ static void delay_dump(struct xlator *xl, struct dump *dump)
 static const struct option delay_options[] = {
     OPTION_PERCENT(struct delay_gen, percent, "delay-percentage", .fallback = "10%",
                    .help = "How many of the operations are delayed."),
-    OPTION_INT(struct delay_gen, duration_us, "delay-duration", .fallback = "100000",
+    OPTION_INT(struct delay_gen, duration_us, "delay-duration", .fallback = "100000", .min = 0,
+               .flags = OPTION_MIN_ONLY,
                .help = "For how long, in microseconds."),
     OPTION_STR(struct delay_gen, enable, "enable", .fallback = "",
                .help = "Comma-separated operations; empty: all."),

@@ -88,8 +88,12 @@ static int short_write(struct xlator *xl, struct call *call, const struct writev
                        struct writev_reply *out)
 {
     struct writev_args half = *in;
+    half.payload = (struct payload){ 0 }; /* of its own: the caller's keeps every buffer */
+    payload_ref(&half.payload, &in->payload);
     payload_truncate(&half.payload, (in->payload.bytes + 1) / 2);
-    return fop_writev(first_child(xl), call, &half, out);
+    int ret = fop_writev(first_child(xl), call, &half, out);
+    payload_fini(&half.payload);
+    return ret;
 }
 
 static int error_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)

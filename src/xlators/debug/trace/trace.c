@@ -29,8 +29,8 @@ static int trace_ops(struct xlator *xl)
     struct oplist without;
     int ret = oplist_parse(xl, trace->include, &trace->ops);
 
-    if (ret < 0 || !trace->exclude || !*trace->exclude)
-        return ret;
+    if (ret < 0 || !trace->exclude || !trace->exclude[strspn(trace->exclude, ", ")])
+        return ret; /* nothing named is nothing left out */
     ret = oplist_parse(xl, trace->exclude, &without);
     for (enum fop op = 0; op < FOP_COUNT && ret == 0; op++)
         if (without.has[op])

@@ -22,7 +22,7 @@ struct access_control {
     int64_t super_uid; /* live */
 };
 
-enum { OPEN_EXEC = 040, MODE_STICKY = 01000 };
+enum { OPEN_EXEC = 040, MODE_STICKY = 01000, MODE_SETGID = 02000 };
 
 static bool passes(const struct xlator *xl, const struct call *call)
 {
@@ -49,11 +49,15 @@ static int judge(struct xlator *xl, struct call *call, struct inode *inode, cons
     struct getxattr_reply reply = {};
     const struct getxattr_args in = { .inode = inode, .name = ACL_ACCESS };
 
-    if (call->uid != stat->uid && !S_ISLNK(stat->mode) &&
-        fop_getxattr(first_child(xl), call, &in, &reply) >= 0) {
-        const struct dict_value *value = dict_get(reply.dict, ACL_ACCESS);
+    if (call->uid != stat->uid && !S_ISLNK(stat->mode)) {
+        int ret = fop_getxattr(first_child(xl), call, &in, &reply);
+        const struct dict_value *value = ret < 0 ? NULL : dict_get(reply.dict, ACL_ACCESS);
         subject.acl = value ? value->data : NULL;
         subject.acl_bytes = value ? value->bytes : 0;
+        if (ret < 0 && ret != -ENODATA && ret != -EOPNOTSUPP) {
+            getxattr_reply_fini(&reply);
+            return ret; /* the list might have said no */
+        }
     }
     bool may = acl_permits(&subject, call, (uint32_t)control->super_uid, want);
     getxattr_reply_fini(&reply);
@@ -76,6 +80,19 @@ static int need_owner(struct xlator *xl, struct call *call, struct inode *inode)
         return 0;
     int ret = stat_of(xl, call, inode, &stat);
     return ret < 0 ? ret : stat.uid == call->uid ? 0 : -EPERM;
+}
+
+/* What opening with these flags needs of a file. */
+static uint32_t want_of(uint32_t flags)
+{
+    uint32_t want = 0;
+    if (flags & OPEN_EXEC)
+        want |= ACL_EXECUTE;
+    else if ((flags & O_ACCMODE) != O_WRONLY)
+        want |= ACL_READ;
+    if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
+        want |= ACL_WRITE;
+    return want;
 }
 
 /* --- entries --------------------------------------------------------------------------------- */
@@ -143,9 +160,7 @@ static int control_create(struct xlator *xl, struct call *call, const struct cre
     if (!inode)
         ret = need(xl, call, in->parent, ACL_WRITE | ACL_EXECUTE);
     else if (!(in->flags & O_EXCL))
-        ret = need(xl, call, inode,
-                   ((in->flags & O_ACCMODE) != O_WRONLY ? ACL_READ : 0) |
-                       ((in->flags & O_ACCMODE) != O_RDONLY ? ACL_WRITE : 0));
+        ret = need(xl, call, inode, want_of(in->flags));
     return ret < 0 ? ret : fop_create(first_child(xl), call, in, out);
 }
 
@@ -192,18 +207,6 @@ static int control_rename(struct xlator *xl, struct call *call, const struct ren
 }
 
 /* --- contents -------------------------------------------------------------------------------- */
-static uint32_t want_of(uint32_t flags)
-{
-    uint32_t want = 0;
-    if (flags & OPEN_EXEC)
-        return ACL_EXECUTE;
-    if ((flags & O_ACCMODE) != O_WRONLY)
-        want |= ACL_READ;
-    if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC))
-        want |= ACL_WRITE;
-    return want;
-}
-
 static int control_open(struct xlator *xl, struct call *call, const struct open_args *in,
                         struct open_reply *out)
 {
@@ -261,18 +264,39 @@ static int judge_setattr(struct xlator *xl, struct call *call, struct inode *ino
     return 0;
 }
 
+/* Only members of a file's group can make it run with the group's rights: for others the bit is left
+ * out, as chmod(2) does. */
+static int drop_setgid(struct xlator *xl, struct call *call, struct inode *inode, int32_t valid,
+                       struct iatt *to)
+{
+    struct iatt stat;
+
+    if (passes(xl, call) || !(valid & VALID_MODE) || !(to->mode & MODE_SETGID))
+        return 0;
+    int ret = stat_of(xl, call, inode, &stat);
+    if (ret == 0 && !call_in_group(call, stat.gid))
+        to->mode &= ~(uint32_t)MODE_SETGID;
+    return ret;
+}
+
 static int control_setattr(struct xlator *xl, struct call *call, const struct setattr_args *in,
                            struct setattr_reply *out)
 {
+    struct setattr_args args = *in;
     int ret = judge_setattr(xl, call, in->inode, &in->stat, in->valid);
-    return ret < 0 ? ret : fop_setattr(first_child(xl), call, in, out);
+    if (ret == 0)
+        ret = drop_setgid(xl, call, in->inode, in->valid, &args.stat);
+    return ret < 0 ? ret : fop_setattr(first_child(xl), call, &args, out);
 }
 
 static int control_fsetattr(struct xlator *xl, struct call *call, const struct fsetattr_args *in,
                             struct fsetattr_reply *out)
 {
+    struct fsetattr_args args = *in;
     int ret = judge_setattr(xl, call, in->fd->inode, &in->stat, in->valid);
-    return ret < 0 ? ret : fop_fsetattr(first_child(xl), call, in, out);
+    if (ret == 0)
+        ret = drop_setgid(xl, call, in->fd->inode, in->valid, &args.stat);
+    return ret < 0 ? ret : fop_fsetattr(first_child(xl), call, &args, out);
 }
 
 /* ACLs are the owner's; user.* needs write permission; the rest is judged by nobody here, as by the

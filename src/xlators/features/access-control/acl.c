@@ -109,7 +109,8 @@ bool acl_permits(const struct acl_subject *subject, const struct call *call, uin
 
     if (call->uid == super_uid)
         return !(want & ACL_EXECUTE) || S_ISDIR(mode) || (mode & 0111);
-    if (subject->acl && subject->acl_bytes >= 4)
+    /* the kernel asks the list only when the group's bits, which are its mask, leave something */
+    if (subject->acl && subject->acl_bytes >= 4 && (mode & 070))
         return by_acl(subject, call, want);
     return by_mode(subject->stat, call, want);
 }

@@ -338,9 +338,10 @@ static void index_fini(struct xlator *xl)
 static const struct option index_options[] = {
     OPTION_PATH(struct index, base_path, "index-base", .flags = OPTION_REQUIRED,
                 .help = "Where the index directories are: <brick>/.glusterfs/indices."),
-    OPTION_STR(struct index, watch64, "xattrop64-watchlist", .help = "Keys of 64-bit counters."),
+    OPTION_STR(struct index, watch64, "xattrop64-watchlist",
+               .help = "Prefixes of keys of 64-bit counters."),
     OPTION_STR(struct index, watch_dirty, "xattrop-dirty-watchlist",
-               .help = "Keys that say: a change is going on."),
+               .help = "Prefixes of keys that say: a change is going on."),
     OPTION_STR(struct index, watch_pending, "xattrop-pending-watchlist",
                .help = "Prefixes of keys that blame another brick."),
     OPTION_END,

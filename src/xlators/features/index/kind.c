@@ -57,16 +57,18 @@ int kind_link(struct xlator *xl, struct kind *kind, const gfid_t *gfid)
     int ret = -ENOENT;
 
     gfid_format(gfid, text);
-    for (int tries = 0; tries < 3; tries++) {
+    for (int tries = 0; tries < 4; tries++) {
         base_name(kind, &base, name);
         ret = env_linkat(kind->dir, name, kind->dir, text, 0);
         if (ret == 0 || ret == -EEXIST)
             return 0;
-        if (ret == -EMLINK)
+        if (ret == -EMLINK) {
             base = base_of(kind, &base);
-        else if (ret == -ENOENT)
-            ret = make_base(kind, name);
-        if (ret < 0 && ret != -EMLINK)
+            continue;
+        }
+        if (ret == -ENOENT && (ret = make_base(kind, name)) == 0)
+            ret = -ENOENT; /* still not linked */
+        else
             break;
     }
     log_error(xl, ret, "cannot index gfid %s in %s: heal will not find it by itself", text,

@@ -3,15 +3,12 @@
 
 #include "xlators/features/index/index.h"
 
-/* Whether key is one of the comma-separated words, or begins with one. */
-static bool listed(const char *list, const char *key, bool prefix)
+/* Whether key begins with one of the comma-separated words (spec/disk.md 3.5). */
+static bool listed(const char *list, const char *key)
 {
-    size_t key_length = strlen(key);
-
     for (const char *at = list; at && *at;) {
         size_t length = strcspn(at, ", ");
-        if (length && length <= key_length && (prefix || length == key_length) &&
-            memcmp(at, key, length) == 0)
+        if (length && strncmp(at, key, length) == 0)
             return true;
         at += length;
         at += *at != '\0';
@@ -22,8 +19,8 @@ static bool listed(const char *list, const char *key, bool prefix)
 static bool watched(const struct index *index, enum kind_id kind, const char *key)
 {
     if (kind == KIND_DIRTY)
-        return listed(index->watch_dirty, key, false);
-    return listed(index->watch_pending, key, true) || listed(index->watch64, key, false);
+        return listed(index->watch_dirty, key);
+    return listed(index->watch_pending, key) || listed(index->watch64, key);
 }
 
 static bool all_zero(const struct dict_value *value)

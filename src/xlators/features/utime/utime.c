@@ -44,7 +44,7 @@ static uint32_t times_of(const struct utime *utime, enum fop op, const void *arg
         return setattr_times(((const struct setattr_args *)args)->valid);
     case FOP_FSETATTR:
         return setattr_times(((const struct fsetattr_args *)args)->valid);
-    case FOP_OPEN: case FOP_OPENDIR: case FOP_READV: case FOP_READDIR: case FOP_READDIRP:
+    case FOP_OPEN: case FOP_OPENDIR: case FOP_READV:
         return utime->noatime ? 0 : TIMES_ATIME;
     default:
         return 0;

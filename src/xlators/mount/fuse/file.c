@@ -95,12 +95,14 @@ int release_run(struct request *req)
     return request_reply(req, NULL, 0);
 }
 
-/* --- READ, WRITE ------------------------------------------------------------------------------------------------- */
+/* --- READ, WRITE -------------------------------------------------------------------------------------------------
+ * The flags are those of now, which fcntl(F_SETFL) may have changed since the open. */
 int read_run(struct request *req)
 {
     const struct fuse_read_in *in = request_in(req);
     struct fd *fd = handle_of(in->fh)->fd;
-    struct readv_args args = { .fd = fd, .offset = in->offset, .flags = fd->flags,
+    struct readv_args args = { .fd = fd, .offset = in->offset,
+                               .flags = fuse_child_flags(req->fuse, in->flags),
                                .size = MIN(in->size, (uint32_t)FUSE_REQUEST_BYTES_MAX) };
     struct readv_reply out = {};
 
@@ -119,7 +121,8 @@ int read_run(struct request *req)
 static int write_data(struct request *req, struct fd *fd, struct iatt *ret_stat)
 {
     const struct fuse_write_in *in = request_in(req);
-    struct writev_args args = { .fd = fd, .offset = in->offset, .flags = fd->flags };
+    struct writev_args args = { .fd = fd, .offset = in->offset,
+                                .flags = fuse_child_flags(req->fuse, in->flags) };
     struct writev_reply out = {};
 
     payload_add(&args.payload, buf_ref(req->landed), 0, in->size);

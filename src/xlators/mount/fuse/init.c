@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* INIT: what kernel and we agree on. Only what the kernel offers is taken. */
 #include <errno.h>
+#include <stdio.h>
+#include <sys/sysmacros.h>
 
+#include "core/env.h"
 #include "xlators/mount/fuse/attr.h"
 
 enum {
     PAGE_BYTES = 4096,
     MAJOR = 7,
+    READ_AHEAD_KIB = FUSE_REQUEST_BYTES_MAX / 1024, /* one request's worth; Linux's own is 128 */
 };
 
 /* What this mount can do, whatever the kernel says. */
@@ -75,6 +79,22 @@ static void init_fill(const struct fuse *fuse, const struct fuse_init_in *in,
     };
 }
 
+/* INIT can only lower it. Where sysfs is not writable (containers) it stays as it is. */
+static void read_ahead_set(const struct fuse *fuse)
+{
+    char path[64], text[16];
+    struct iovec iov = { .iov_base = text };
+
+    snprintf(path, sizeof(path), "/sys/class/bdi/%u:%u/read_ahead_kb", major(fuse->mount_dev),
+             minor(fuse->mount_dev));
+    int fd = env_openat(AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    iov.iov_len = (size_t)snprintf(text, sizeof(text), "%d", READ_AHEAD_KIB);
+    (void)env_writev(fd, &iov, 1);
+    env_close(fd);
+}
+
 int init_run(struct request *req)
 {
     struct fuse *fuse = req->fuse;
@@ -99,6 +119,7 @@ int init_run(struct request *req)
     if (ret == 0) {
         log_info(fuse->xl, 0, "serving the kernel with FUSE protocol 7.%u (it offers 7.%u)",
                  fuse->minor, in.minor);
+        read_ahead_set(fuse);
         fuse_agreed(fuse, false);
     }
     return ret;

@@ -29,11 +29,26 @@ static bool is_acl(const char *name)
            strcmp(name, "system.posix_acl_default") == 0;
 }
 
+/* Linux hands FUSE whatever it is asked; a local file system knows these and its own. */
+static int namespace_check(const char *name)
+{
+    static const char *const namespaces[] = { "user.", "trusted.", "security.", "system.",
+                                              "glusterfs." };
+
+    for (unsigned i = 0; i < ARRAY_SIZE(namespaces); i++)
+        if (has_prefix(name, namespaces[i]))
+            return name[strlen(namespaces[i])] ? 0 : -EINVAL;
+    return -EOPNOTSUPP;
+}
+
 /* 0, or what a name gets that this mount does not have: no round trip for it. */
 static int name_check(const struct request *req, const char *name, int absent)
 {
     const struct fuse *fuse = req->fuse;
 
+    int ret = namespace_check(name);
+    if (ret < 0)
+        return ret;
     if (strcmp(name, "security.selinux") == 0 && !fuse->options.selinux)
         return absent;
     if (is_acl(name) && !fuse->options.acl)

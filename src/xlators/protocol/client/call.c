@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An operation's way to the brick and back: one function for all of them, the table does the rest. */
+/* An operation's way to the brick and back: one function for all of them, the table does the rest.
+ * */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -15,7 +16,7 @@ enum { LK_SETLKW = 2, LK_RESLKW = 4, INODELK_SETLK = 1, INODELK_SETLKW = 2, ENTR
        ENTRYLK_UNLOCK = 1, LK_SETLK = 1 };
 enum { REPLAYS_MAX = 8 };
 
-/* --- credentials -------------------------------------------------------------------------------- */
+/* --- credentials ------------------------------------------------------------------------------ */
 
 static void fill_cred(const struct remote *remote, const struct call *call, struct rpc_cred *cred)
 {
@@ -37,15 +38,15 @@ static void fill_cred(const struct remote *remote, const struct call *call, stru
     memcpy(cred->lk_owner, call->owner.data, MIN(call->owner.bytes, (uint32_t)RPC_LK_OWNER_MAX));
 }
 
-/* --- what the wire does not carry as it is -------------------------------------------------------- */
+/* --- what the wire does not carry as it is ---------------------------------------------------- */
 
 static uint32_t filter_flags(const struct remote *remote, uint32_t flags)
 {
     return remote->filter_o_direct ? flags & ~(uint32_t)O_DIRECT : flags;
 }
 
-/* Arguments as they are sent: O_DIRECT filtered, a READ no larger than we can take. Returns args, or
- * copy filled in. */
+/* Arguments as they are sent: O_DIRECT filtered, a READ no larger than we can take. Returns args,
+ * or copy filled in. */
 static const void *sent_args(const struct remote *remote, enum fop op, const void *args,
                              union fop_args *copy)
 {
@@ -74,7 +75,7 @@ static const void *sent_args(const struct remote *remote, enum fop op, const voi
     }
 }
 
-/* --- answers -------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* The inode that an answer brings along, where every success must bring one (spec/wire.md 9). */
 static const struct iatt *answer_stat(enum fop op, const void *reply)
@@ -143,7 +144,7 @@ static int check_answer(struct remote *remote, enum fop op, const void *args, vo
     return result;
 }
 
-/* --- locks that are granted to nobody -------------------------------------------------------------- */
+/* --- locks that are granted to nobody --------------------------------------------------------- */
 
 /* Whether the brick may delay its answer until somebody unlocks. */
 static bool is_waiting_lock(enum fop op, const void *args)
@@ -192,8 +193,8 @@ static void make_unlock(enum fop op, union fop_args *args)
     }
 }
 
-/* The unlock is encoded when the lock is sent (what it needs may be gone later), and goes out when the
- * grant comes after its caller has left: the protocol knows no way to take the request back. */
+/* The unlock is encoded when the lock is sent (what it needs may be gone later), and goes out when
+ * the grant comes after its caller has left: the protocol knows no way to take the request back. */
 struct late_lock {
     struct remote *remote;
     enum fop op;
@@ -235,7 +236,8 @@ static struct late_lock *late_lock_new(struct remote *remote, const struct rpc_c
         return NULL;
     late->remote = remote;
     late->op = op;
-    late->unlock = rpc_call_new(remote->rpc, FOP_PROGRAM, FOP_VERSION, fop_info[op].procedure, cred);
+    late->unlock = rpc_call_new(remote->rpc, FOP_PROGRAM, FOP_VERSION, fop_info[op].procedure,
+                                cred);
     if (!late->unlock) {
         late_lock_free(late);
         return NULL;
@@ -265,7 +267,7 @@ static int run_waiting_lock(struct rpc_call *rpc_call, struct call *call, struct
     return ret;
 }
 
-/* --- one exchange ---------------------------------------------------------------------------------- */
+/* --- one exchange ----------------------------------------------------------------------------- */
 
 static int run_call(struct remote *remote, struct rpc_call *rpc_call, struct call *call,
                     enum fop op, const void *args, const int64_t numbers[2],
@@ -360,7 +362,7 @@ void remote_send_release(struct remote *remote, const gfid_t *gfid, int64_t numb
                  (long long)number, rpc_client_peer(remote->rpc));
 }
 
-/* --- an operation ---------------------------------------------------------------------------------- */
+/* --- an operation ----------------------------------------------------------------------------- */
 
 static int fd_numbers(struct remote *remote, enum fop op, const void *args, uint32_t generation,
                       int64_t numbers[2])
@@ -436,9 +438,9 @@ static int attempt(struct remote *remote, struct call *call, enum fop op, const 
     return ret < 0 ? ret : result;
 }
 
-/* Whether a request without an answer may be sent again on the next connection: where doing it twice
- * is doing it once. "judge" operations (create, unlink, ...) and locks are not yet sent again: their
- * callers get -ENOTCONN, as from a genuine client. */
+/* Whether a request without an answer may be sent again on the next connection: where doing it
+ * twice is doing it once. "judge" operations (create, unlink, ...) and locks are not yet sent
+ * again: their callers get -ENOTCONN, as from a genuine client. */
 static bool may_replay(enum fop op, const void *args)
 {
     if (fop_info[op].replay != REPLAY_AGAIN)

@@ -4,7 +4,8 @@
  *           lost or silent for too long. A request that does no harm twice is sent again when the
  *           connection is back within a second. Open files are opened anew before the parents hear
  *           that the brick is up. What the brick sends is checked before it is believed.
- * Not yet:  locks are not acquired again after a reconnect (with strict-locks on, files that held some
+ * Not yet:  locks are not acquired again after a reconnect (with strict-locks on, files that held
+ * some
  *           fail with EBADFD); create, unlink and their like are not judged and sent again, their
  *           callers get -ENOTCONN; upcalls are not looked at.
  * Keeps:    a connection; per open file its number at the brick and what is needed to open it anew.
@@ -26,7 +27,7 @@
 
 enum { HOST_NAME_BYTES = 256 };
 
-/* --- targets ------------------------------------------------------------------------------------ */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 static bool transport_is(const char *type, const char *word)
 {
@@ -60,7 +61,8 @@ static const char *get(const struct option_set *set, const char *key)
 static int target_of_set(const struct option_set *set, const struct remote *remote,
                          struct remote_target *ret_target)
 {
-    const char *transport = get(set, "transport-type"), *family = get(set, "transport.address-family");
+    const char *transport = get(set, "transport-type"),
+               *family = get(set, "transport.address-family");
     bool is_unix = (transport && transport_is(transport, "unix")) ||
                    (family && strcmp(family, "unix") == 0);
     const struct remote_target target = {
@@ -110,9 +112,10 @@ static int check_transport(struct xlator *xl)
     return 0;
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
-/* What tells us from every other client, but for the number of the connection (spec/wire.md 5.1). */
+/* What tells us from every other client, but for the number of the connection (spec/wire.md 5.1).
+ * */
 static char *identity_new(const struct xlator *xl)
 {
     char text[UUID_TEXT_SIZE], host[HOST_NAME_BYTES] = "localhost", *identity;
@@ -270,7 +273,7 @@ static void client_dump(struct xlator *xl, struct dump *dump)
     dump_value(dump, "ping-usec", "%lu", (unsigned long)(stats.last_ping_ns / NS_PER_US));
 }
 
-/* --- options ------------------------------------------------------------------------------------ */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static const char *const transports[] = {
     "tcp", "socket", "ib-verbs", "unix", "ib-sdp", "tcp/client", "ib-verbs/client", "rdma",
@@ -329,8 +332,8 @@ static const struct option client_options[] = {
                .min = 0, .max = 32767, .help = "Idle seconds before the first probe."),
     OPTION_INT(struct remote, keepalive_interval_s, "transport.socket.keepalive-interval",
                .fallback = "2", .min = 0, .max = 32767, .help = "Seconds between probes."),
-    OPTION_INT(struct remote, keepalive_count, "transport.socket.keepalive-count",
-               .fallback = "9", .min = 0, .max = 127, .help = "Probes without an answer."),
+    OPTION_INT(struct remote, keepalive_count, "transport.socket.keepalive-count", .fallback = "9",
+               .min = 0, .max = 127, .help = "Probes without an answer."),
     OPTION_STR(struct remote, tls, "transport.socket.ssl-enabled", .help = NO_TLS),
     OPTION_NONE(OPT_INT, "event-threads", .min = 1, .max = 32,
                 .help = "A connection belongs to a lane; the process has as many as it needs."),
@@ -342,7 +345,8 @@ static const struct option client_options[] = {
     OPTION_NONE(OPT_INT, "grace-timeout", .min = 10, .max = 1800,
                 .help = "Of 3.3 to 3.12: went with lk-heal."),
     OPTION_NONE(OPT_BOOL, "non-blocking-io", .help = "Input and output never block here."),
-    OPTION_NONE(OPT_SIZE, "transport.listen-backlog", .aliases = { "transport.socket.listen-backlog" },
+    OPTION_NONE(OPT_SIZE, "transport.listen-backlog",
+                .aliases = { "transport.socket.listen-backlog" },
                 .help = "A client does not listen."),
     OPTION_NONE(OPT_INT, "transport.socket.listen-port", .aliases = { "listen-port" },
                 .help = "A client does not listen."),

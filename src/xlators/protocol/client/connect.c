@@ -6,8 +6,8 @@
  *     DUMP lists fops 400 <-----------------------------------'
  *     SETVOLUME -> open files are opened anew -> the parents hear CHILD_UP
  *
- * One fiber does this over and over, from start to stop, and is the only one that tells the parents of
- * ups and downs, so they come in order. */
+ * One fiber does this over and over, from start to stop, and is the only one that tells the parents
+ * of ups and downs, so they come in order. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,9 @@ enum { CALLBACK_CHILD_UP = 6, CALLBACK_CHILD_DOWN = 7 };
 enum { ADDRESS_TEXT = 256 };
 #define HANDSHAKE_NS (20 * NS_PER_S)  /* for one attempt, all steps together */
 #define RECONNECT_NS (NS_PER_S)       /* so long a call waits for a connection just lost */
-static const uint64_t back_off_ns[] = { 100 * NS_PER_MS, 300 * NS_PER_MS, NS_PER_S, 3 * NS_PER_S };
+#define LASTING_NS (3 * NS_PER_S)     /* a connection that lived so long was a good one */
+static const uint64_t back_off_ns[] = { 0, 100 * NS_PER_MS, 300 * NS_PER_MS, NS_PER_S,
+                                        3 * NS_PER_S };
 
 static void remote_unhold(struct remote *remote)
 {
@@ -31,7 +33,7 @@ static void remote_unhold(struct remote *remote)
     hold_end(&mutex);
 }
 
-/* --- where to ----------------------------------------------------------------------------------- */
+/* --- where to --------------------------------------------------------------------------------- */
 
 void remote_target_fini(struct remote_target *target)
 {
@@ -66,7 +68,7 @@ static const char *target_host(const struct remote_target *target)
     return target->path ? target->path : target->host;
 }
 
-/* --- SETVOLUME ---------------------------------------------------------------------------------- */
+/* --- SETVOLUME -------------------------------------------------------------------------------- */
 
 static int set_identity(struct remote *remote, struct dict *dict)
 {
@@ -170,7 +172,7 @@ static int setvolume(struct remote *remote, const struct remote_target *target, 
     return keep_volume_id(remote, answer);
 }
 
-/* --- the steps ---------------------------------------------------------------------------------- */
+/* --- the steps -------------------------------------------------------------------------------- */
 
 static int connect_to(struct remote *remote, const struct remote_target *target, uint16_t port,
                       uint64_t until_ns, struct rpc_peer_programs *ret_programs)
@@ -192,6 +194,8 @@ static int go_to_brick(struct remote *remote, const struct remote_target *target
     if (ret == -ENOENT && remote->last_failure != ret)
         log_error(remote->xl, 0, "glusterd of %s knows no running brick %s: trying again",
                   target_host(target), target->subvolume);
+    if (ret == -ENOENT)
+        remote->last_failure = ret;
     return ret < 0 ? ret : connect_to(remote, target, port, until_ns, programs);
 }
 
@@ -200,8 +204,11 @@ static int check_programs(struct remote *remote, const struct rpc_peer_programs 
     if (rpc_peer_has(programs, FOP_PROGRAM, FOP_VERSION))
         return 0;
     if (remote->last_failure != -EPROTONOSUPPORT)
-        log_error(remote->xl, 0, "%s does not serve program %d version %d (GlusterFS 4.x v1): it is "
-                  "too old, or no brick", rpc_client_peer(remote->rpc), FOP_PROGRAM, FOP_VERSION);
+        log_error(remote->xl, 0,
+                  "%s does not serve program %d version %d (GlusterFS 4.x v1): it is "
+                  "too old, or no brick",
+                  rpc_client_peer(remote->rpc), FOP_PROGRAM, FOP_VERSION);
+    remote->last_failure = -EPROTONOSUPPORT;
     return -EPROTONOSUPPORT;
 }
 
@@ -241,7 +248,7 @@ static int handshake(struct remote *remote, const struct remote_target *target)
     return ret;
 }
 
-/* --- the connector ------------------------------------------------------------------------------ */
+/* --- the connector ---------------------------------------------------------------------------- */
 
 static void tell(struct remote *remote, enum remote_told told)
 {
@@ -268,15 +275,18 @@ static void serve(struct remote *remote)
     remote_unhold(remote);
 }
 
+/* What nobody has logged yet. */
 static void report_failure(struct remote *remote, const struct remote_target *target, int ret)
 {
-    if (ret != remote->last_failure && ret != -EPROTONOSUPPORT && ret != -ENOENT && ret != -EACCES)
-        log_error(remote->xl, ret, "cannot connect to %s of %s: trying again", target->subvolume,
-                  target_host(target));
-    else if (ret != remote->last_failure && ret == -ENOENT && remote->told == TOLD_NOTHING)
-        log_error(remote->xl, ret, "cannot find %s of %s: trying again", target->subvolume,
-                  target_host(target));
+    if (ret == remote->last_failure)
+        return;
     remote->last_failure = ret;
+    if (ret == -ENOENT)
+        log_error(remote->xl, 0, "host %s of brick %s is not known: trying again",
+                  target_host(target), target->subvolume);
+    else
+        log_error(remote->xl, ret, "cannot connect to brick %s of %s: trying again",
+                  target->subvolume, target_host(target));
 }
 
 static int attempt(struct remote *remote)
@@ -301,7 +311,7 @@ static bool wait_a_little(struct remote *remote, uint64_t ns)
 {
     uint64_t until_ns = env_now_ns() + ns;
     HOLD(&remote->mutex);
-    while (!remote->is_stopping &&
+    while (ns && !remote->is_stopping &&
            fcond_wait_until(&remote->changed, &remote->mutex, "reconnect", until_ns) == 0)
         ;
     return remote->is_stopping;
@@ -313,32 +323,41 @@ static bool is_stopping(struct remote *remote)
     return remote->is_stopping;
 }
 
+/* One connection's life. Returns how long to wait before the next: the first loss, and that of a
+ * connection that lasted, is mended at once; who keeps losing connections has to slow down. */
+static uint64_t live(struct remote *remote, unsigned *failures)
+{
+    uint64_t begin_ns = env_now_ns();
+    if (attempt(remote) == 0) {
+        serve(remote);
+        if (!is_stopping(remote))
+            log_warn(remote->xl, 0, "disconnected from %s: connecting again",
+                     rpc_client_peer(remote->rpc));
+        if (env_now_ns() - begin_ns >= LASTING_NS)
+            *failures = 0;
+    } else if (*failures == 0) {
+        *failures = 1;
+    }
+    tell(remote, TOLD_DOWN);
+    uint64_t wait_ns = back_off_ns[*failures];
+    *failures = MIN(*failures + 1, (unsigned)ARRAY_SIZE(back_off_ns) - 1);
+    return wait_ns;
+}
+
 void remote_connector(void *arg)
 {
     struct remote *remote = arg;
     unsigned failures = 0;
-    while (!is_stopping(remote)) {
-        if (attempt(remote) == 0) {
-            serve(remote);
-            if (!is_stopping(remote))
-                log_warn(remote->xl, 0, "disconnected from %s: connecting again",
-                         rpc_client_peer(remote->rpc));
-            failures = 0;
-            tell(remote, TOLD_DOWN);
-            continue; /* the first time at once */
-        }
-        tell(remote, TOLD_DOWN);
-        if (wait_a_little(remote, back_off_ns[failures]))
+    while (!is_stopping(remote))
+        if (wait_a_little(remote, live(remote, &failures)))
             break;
-        failures = MIN(failures + 1, (unsigned)ARRAY_SIZE(back_off_ns) - 1);
-    }
     rpc_client_disconnect_wait(remote->rpc);
     HOLD(&remote->mutex);
     remote->connector_runs = false;
     fcond_wake_all(&remote->changed);
 }
 
-/* --- the RPC layer's hooks ---------------------------------------------------------------------- */
+/* --- the RPC layer's hooks -------------------------------------------------------------------- */
 
 void remote_disconnected(struct rpc_client *rpc)
 {
@@ -355,12 +374,13 @@ void remote_disconnected(struct rpc_client *rpc)
         remote_fds_lost(remote);
 }
 
-/* Upcalls (cache invalidation, lock contention, leases) have no listener yet: nothing here caches. */
+/* Upcalls (cache invalidation, lock contention, leases) have no listener yet: nothing here caches.
+ * */
 void remote_callback(struct rpc_client *rpc, const struct rpc_header *header, struct reader *body)
 {
     struct remote *remote = rpc_client_arg(rpc);
     (void)body;
-    if (header->program != 52743234)
+    if (header->program != RPC_CALLBACK_PROGRAM)
         return;
     if (header->procedure != CALLBACK_CHILD_UP && header->procedure != CALLBACK_CHILD_DOWN) {
         log_debug(remote->xl, 0, "the brick's callback %u is not used", header->procedure);
@@ -371,7 +391,7 @@ void remote_callback(struct rpc_client *rpc, const struct rpc_header *header, st
     fcond_wake_all(&remote->changed);
 }
 
-/* --- callers ------------------------------------------------------------------------------------ */
+/* --- callers ---------------------------------------------------------------------------------- */
 
 uint32_t remote_wait_serving(struct remote *remote, const struct call *call)
 {

@@ -12,8 +12,8 @@
 
 enum { FOP_PROGRAM = 1298437, FOP_VERSION = 400, FD_ANONYMOUS = -2, FD_NONE = -1 };
 
-/* An open file at the brick. Lives in the fd's slot and, while it has a number, in the remote's list,
- * so that it can be opened anew on the next connection. */
+/* An open file at the brick. Lives in the fd's slot and, while it has a number, in the remote's
+ * list, so that it can be opened anew on the next connection. */
 struct remote_fd {
     LIST_ENTRY(remote_fd) link;
     unsigned refs;          /* remote's mutex, as all that follows */
@@ -70,8 +70,8 @@ struct remote {
 void remote_connector(void *remote);
 void remote_target_fini(struct remote_target *target);
 must_check int remote_target_copy(struct remote_target *to, const struct remote_target *from);
-/* Waits until the brick can be called: its connection's generation, or 0. A connection that was lost
- * only now is waited for a little. */
+/* Waits until the brick can be called: its connection's generation, or 0. A connection that was
+ * lost only now is waited for a little. */
 uint32_t remote_wait_serving(struct remote *remote, const struct call *call);
 void remote_disconnected(struct rpc_client *rpc);
 void remote_callback(struct rpc_client *rpc, const struct rpc_header *header, struct reader *body);
@@ -80,8 +80,8 @@ void remote_callback(struct rpc_client *rpc, const struct rpc_header *header, st
 /* Remembers that fd is `number` at the brick; -ENOMEM. */
 must_check int remote_fd_add(struct remote *remote, struct fd *fd, bool is_dir, int64_t number,
                              uint32_t generation);
-/* The number by which the brick knows fd on that connection; FD_ANONYMOUS where the operation may do
- * without. -EBADFD: the brick has no such open file, and op needs one. May open it. */
+/* The number by which the brick knows fd on that connection; FD_ANONYMOUS where the operation may
+ * do without. -EBADFD: the brick has no such open file, and op needs one. May open it. */
 must_check int remote_fd_number(struct remote *remote, enum fop op, struct fd *fd,
                                 uint32_t generation, int64_t *ret_number);
 void remote_fd_release(struct remote *remote, struct remote_fd *rfd);
@@ -94,8 +94,8 @@ unsigned remote_fds_count(struct remote *remote) nowait;
 
 /* call.c */
 int remote_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply);
-/* One exchange on that connection, no questions about fds: numbers are given. *ret_lost: there was no
- * answer. Returns what the brick says, or -errno. */
+/* One exchange on that connection, no questions about fds: numbers are given. *ret_lost: there was
+ * no answer. Returns what the brick says, or -errno. */
 must_check int remote_exchange(struct remote *remote, struct call *call, enum fop op,
                                const void *args, const int64_t numbers[2], uint32_t generation,
                                void *reply, bool *ret_lost);

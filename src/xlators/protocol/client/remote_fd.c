@@ -8,7 +8,7 @@
 
 enum { REOPENS_AT_ONCE = 32 };
 
-/* --- references --------------------------------------------------------------------------------- */
+/* --- references ------------------------------------------------------------------------------- */
 
 static void rfd_unref_locked(struct remote_fd *rfd)
 {
@@ -55,7 +55,7 @@ static struct remote_fd *rfd_of(struct remote *remote, struct fd *fd, bool is_di
     return rfd;
 }
 
-/* --- numbers ------------------------------------------------------------------------------------ */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 /* Takes over a number that the brick gave. One that is not wanted is released. */
 static void rfd_set_number(struct remote *remote, struct remote_fd *rfd, int64_t number,
@@ -201,7 +201,7 @@ unsigned remote_fds_count(struct remote *remote)
     return count;
 }
 
-/* --- after a reconnect -------------------------------------------------------------------------- */
+/* --- after a reconnect ------------------------------------------------------------------------ */
 
 struct reopen {
     struct remote *remote;
@@ -215,7 +215,8 @@ static void reopen_leg(void *arg)
     int ret = rfd_open(reopen->remote, reopen->rfd, reopen->generation);
     if (ret < 0 && ret != -ENOTCONN) {
         char gfid[UUID_TEXT_SIZE];
-        log_warn(reopen->remote->xl, ret, "cannot open gfid %s again: what needs its descriptor fails",
+        log_warn(reopen->remote->xl, ret,
+                 "cannot open gfid %s again: what needs its descriptor fails",
                  gfid_format(&reopen->rfd->gfid, gfid));
     }
     rfd_unref(reopen->remote, reopen->rfd);

@@ -11,6 +11,7 @@
  * any crash point a genuine brick finds: nothing; a handle without a name (dropped at its next
  * nameless look-up); or an unlabelled empty directory (labelled, or replaced, at the next look-
  * up). */
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -183,6 +184,63 @@ static int make_node(const struct birth *birth, dev_t dev, const char *target)
     return env_mknodat(dir, birth->temp, birth->mode, dev);
 }
 
+struct acl_entry { /* of the kernel's version 2 value, behind four bytes; little-endian */
+    uint16_t tag, perm;
+    uint32_t id;
+};
+enum { ACL_OWNER = 1, ACL_OWNING_GROUP = 4, ACL_MASK = 16, ACL_OTHER = 32, ACL_ENTRIES_MAX = 512 };
+
+/* One class of the mode meets its entry: both keep what both allow. */
+static void meet(struct acl_entry *entry, mode_t *mode, int shift)
+{
+    mode_t both = le16toh(entry->perm) & (*mode >> shift) & 7;
+    entry->perm = htole16((uint16_t)both);
+    *mode = (*mode & ~((mode_t)7 << shift)) | both << shift;
+}
+
+/* What acl(5) says of an object made under a default ACL; the mode is narrowed with it. */
+static void acl_inherit(struct acl_entry *entries, size_t count, mode_t *mode)
+{
+    struct acl_entry *group = NULL, *mask = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        switch (le16toh(entries[i].tag)) {
+        case ACL_OWNER:
+            meet(&entries[i], mode, 6);
+            break;
+        case ACL_OTHER:
+            meet(&entries[i], mode, 0);
+            break;
+        case ACL_OWNING_GROUP:
+            group = &entries[i];
+            break;
+        case ACL_MASK:
+            mask = &entries[i];
+            break;
+        default:
+            break;
+        }
+    if (mask || group)
+        meet(mask ? mask : group, mode, 3);
+}
+
+/* The kernel inherits a default ACL into what is made in the parent; a node is made elsewhere. */
+static int inherit_acl(struct birth *birth)
+{
+    struct {
+        uint32_t version;
+        struct acl_entry entries[ACL_ENTRIES_MAX];
+    } acl;
+
+    ssize_t bytes = env_fgetxattr(birth->parent.dir->fd, "system.posix_acl_default", &acl,
+                                  sizeof(acl));
+    if (bytes < (ssize_t)sizeof(acl.version))
+        return 0; /* none; what cannot be read is not inherited */
+    acl_inherit(acl.entries, ((size_t)bytes - sizeof(acl.version)) / sizeof(acl.entries[0]),
+                &birth->mode);
+    return object_setxattr(&birth->object, "system.posix_acl_access", &acl, (size_t)bytes, 0);
+}
+
 /* Owner and mode as if it had been made in the parent by the caller. */
 static int adopt_node(struct birth *birth, bool is_symlink)
 {
@@ -193,6 +251,8 @@ static int adopt_node(struct birth *birth, bool is_symlink)
     gid_t gid = parent.st_mode & S_ISGID ? parent.st_gid : birth->call->gid;
     if (birth->call->uid != 0 || gid != 0)
         ret = object_chown(&birth->object, birth->call->uid, gid);
+    if (ret == 0 && !is_symlink)
+        ret = inherit_acl(birth);
     if (ret == 0 && !is_symlink && (birth->mode & 07000)) /* chown took them */
         ret = object_chmod(&birth->object, birth->mode & 07777);
     return ret;

@@ -212,7 +212,7 @@ static void restore_handle(struct victim *victim)
     }
 }
 
-/* After the last name went. */
+/* After the last name went; the inode is locked. */
 static void victim_gone(struct victim *victim)
 {
     struct node *node = victim->node;
@@ -220,7 +220,7 @@ static void victim_gone(struct victim *victim)
     if (victim->is_last && !node->is_unlinked)
         node_reset(victim->posix, node);
     if (node->is_unlinked && node->opens == 0) /* closed while we moved it */
-        unlinked_forget(victim->posix, node);
+        unlinked_forget_locked(victim->posix, node);
 }
 
 /* --- UNLINK ----------------------------------------------------------------------------------- */

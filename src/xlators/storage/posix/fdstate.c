@@ -2,6 +2,7 @@
 #include "xlators/storage/posix/fdstate.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "xlators/storage/posix/handle.h"
@@ -25,7 +26,7 @@ int open_file_bind(struct posix *posix, struct fd *fd, struct node *node, int ba
         return -ENOMEM;
     }
     *file = (struct open_file){
-        .fd = backend, .buffered_fd = -1, .is_direct = flags & O_DIRECT, .flags = flags,
+        .fd = backend, .other_fd = -1, .is_direct = flags & O_DIRECT, .flags = flags,
         .node = node,
     };
     node->opens++;
@@ -37,17 +38,23 @@ int open_file_bind(struct posix *posix, struct fd *fd, struct node *node, int ba
     return stored ? 0 : -ENOMEM;
 }
 
-void unlinked_forget(struct posix *posix, struct node *node)
+void unlinked_forget_locked(struct posix *posix, struct node *node)
 {
     char name[UUID_TEXT_SIZE];
 
-    STRIPES_HELD held = inodes_lock(posix, &node->inode->gfid, NULL);
     if (node->opens > 0 || !node->is_unlinked)
         return;
     /* or at start */
     best_effort(env_unlinkat(posix->unlink_fd, gfid_format(&node->inode->gfid, name), 0));
     node->is_unlinked = false;
     node_reset(posix, node);
+}
+
+void unlinked_forget(struct posix *posix, struct node *node)
+{
+    STRIPES_HELD held = inodes_lock(posix, &node->inode->gfid, NULL);
+
+    unlinked_forget_locked(posix, node);
 }
 
 struct forget_frame {
@@ -59,8 +66,8 @@ static void close_all(struct open_file *file)
 {
     if (file->fd >= 0)
         env_close(file->fd);
-    if (file->buffered_fd >= 0)
-        env_close(file->buffered_fd);
+    if (file->other_fd >= 0)
+        env_close(file->other_fd);
 }
 
 static void forget_hop(void *arg)
@@ -174,6 +181,41 @@ static int open_again(struct posix *posix, struct fd *fd)
     return open_file_bind(posix, fd, frame.node, frame.fd, fd->flags);
 }
 
+struct reopen {
+    struct open_file *file;
+    int fd;
+};
+
+static void reopen_hop(void *arg)
+{
+    struct reopen *reopen = arg;
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", reopen->file->fd);
+    int flags = (open_flags(reopen->file->flags) & ~O_TRUNC) ^ O_DIRECT;
+    reopen->fd = env_openat(AT_FDCWD, path, flags, 0);
+}
+
+/* fcntl(F_SETFL) switched O_DIRECT at the client: a second descriptor serves from now on. */
+static int use_other(struct io *io)
+{
+    struct open_file *file = io->file;
+
+    if (file->other_fd < 0) {
+        struct reopen reopen = { .file = file };
+        int none = -1;
+        hop(pool_default(), reopen_hop, &reopen);
+        if (reopen.fd < 0)
+            return reopen.fd;
+        if (!__atomic_compare_exchange_n((int *)&file->other_fd, &none, reopen.fd, false,
+                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            env_close(reopen.fd); /* another was faster */
+    }
+    io->fd = file->other_fd;
+    io->is_direct = !io->is_direct;
+    return 0;
+}
+
 int io_begin(struct posix *posix, struct fd *fd, uint32_t call_flags, struct io *ret_io)
 {
     if (!fd->inode)
@@ -190,7 +232,8 @@ int io_begin(struct posix *posix, struct fd *fd, uint32_t call_flags, struct io 
     }
     *ret_io = (struct io){ .fd = file->fd, .is_direct = file->is_direct, .flags = file->flags,
                            .node = file->node, .file = file };
-    return 0;
+    bool is_switched = call_flags && !(call_flags & O_DIRECT) == file->is_direct;
+    return is_switched ? use_other(ret_io) : 0;
 }
 
 void io_end(struct io *io)

@@ -13,7 +13,7 @@ struct listing; /* dir.c */
 
 struct open_file {
     int fd;                    /* with the open's own flags */
-    int buffered_fd;           /* of an O_DIRECT one, for what is not aligned; -1: not opened */
+    _Atomic int other_fd;      /* the same, O_DIRECT the other way round; -1: not opened yet */
     bool is_direct;
     uint32_t flags;
     struct node *node;         /* of the fd's inode, which the fd holds */
@@ -28,8 +28,9 @@ struct io {
     struct open_file *file;    /* NULL: anonymous */
     struct desc *desc;         /* anonymous */
 };
-/* call_flags: the fd flags of READ and WRITE; of anonymous fds they choose the kind. Opens what is
- * not open yet (a hop then). -EBADF, -ESTALE, -EISDIR... */
+/* call_flags: the fd flags of READ and WRITE: O_DIRECT may have been switched since the open, and
+ * of anonymous fds it chooses the kind; 0: not said. Opens what is not open yet (a hop then).
+ * -EBADF, -ESTALE, -EISDIR... */
 must_check int io_begin(struct posix *posix, struct fd *fd, uint32_t call_flags, struct io *ret_io);
 void io_end(struct io *io);
 #define IO __attribute__((cleanup(io_end))) struct io
@@ -45,5 +46,7 @@ void open_file_release(struct posix *posix, struct fd *fd, struct open_file *fil
 int open_flags(uint32_t flags) nowait;
 /* Removes unlink/<gfid> once nobody has the file open. Inside hop. */
 void unlinked_forget(struct posix *posix, struct node *node);
+/* The caller holds the inode's lock. */
+void unlinked_forget_locked(struct posix *posix, struct node *node);
 
 void listing_free(struct listing *listing);

@@ -136,29 +136,54 @@ static int lookup_unlabelled(struct posix *posix, struct call *call, const struc
     return finish_named(posix, call, in, &object, &st, &gfid, ON_WORKER, out);
 }
 
-static int lookup_named(struct posix *posix, struct call *call, const struct lookup_args *in,
-                        struct desc *dir, enum lookup_where where, struct lookup_reply *out)
+static int lookup_named_once(struct posix *posix, struct call *call, const struct lookup_args *in,
+                             struct desc *dir, enum lookup_where where, bool *ret_was_there,
+                             struct lookup_reply *out)
 {
     struct stat st;
     gfid_t gfid;
 
     AUTO_FD fd = env_openat2(dir->fd, in->name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                              where == ON_LANE ? RESOLVE_CACHED : 0);
+    *ret_was_there = fd >= 0;
     if (fd < 0)
         return fd;
     int ret = env_fstat(fd, &st);
     if (ret < 0)
         return ret;
-    if (st.st_ino == posix->handle_ino && st.st_dev == posix->root_dev)
+    if (st.st_ino == posix->handle_ino && st.st_dev == posix->root_dev) {
+        *ret_was_there = false;
         return -ENOENT;
+    }
     struct object object = object_path_fd(fd);
     ret = object_gfid(&object, &gfid);
-    if (ret == -ENODATA)
-        return where == ON_LANE ? -EAGAIN
-                                : lookup_unlabelled(posix, call, in, dir, out);
+    if (ret == -ENODATA) {
+        *ret_was_there = false; /* it is looked at anew, under the name's lock */
+        return where == ON_LANE ? -EAGAIN : lookup_unlabelled(posix, call, in, dir, out);
+    }
     if (ret < 0)
         return ret;
     return finish_named(posix, call, in, &object, &st, &gfid, where, out);
+}
+
+enum { NAME_TRIES = 64 };
+
+/* What had the name may lose it while we look at it: then the name stands for something else now, or
+ * for nothing. */
+static int lookup_named(struct posix *posix, struct call *call, const struct lookup_args *in,
+                        struct desc *dir, enum lookup_where where, struct lookup_reply *out)
+{
+    bool was_there = false;
+    int ret = -ENOENT;
+
+    for (int i = 0; i < NAME_TRIES; i++) {
+        ret = lookup_named_once(posix, call, in, dir, where, &was_there, out);
+        if (!was_there || (ret != -ENOENT && ret != -ESTALE))
+            return ret;
+        if (where == ON_LANE)
+            return -EAGAIN;
+    }
+    return ret;
 }
 
 static int lookup_entry(struct posix *posix, struct call *call, const struct lookup_args *in,

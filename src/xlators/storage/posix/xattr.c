@@ -359,7 +359,7 @@ static int set_one(const struct setting *setting, const char *key, const struct 
     if (begins(key, XATTR_GFID2PATH) || begins(key, "glusterfs."))
         return -EOPNOTSUPP;
     if (!xattr_is_storable(key) && !begins(key, XATTR_PGFID))
-        return begins(key, "system.") || strchr(key, '.') ? -EOPNOTSUPP : 0;
+        return -EOPNOTSUPP;
     const void *data = bytes_of(value, &bytes);
     if (!data)
         return -EINVAL;
