@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The log: one line an event, in the format of spec/cli.md section 19.
  *
- *     log_warn(xl, ret, "cannot mark gfid %s on %s", gfid, brick);   // xl: anything that starts with a
- *     log_info("glusterfsd", 0, "serving %s", directory);            // struct log_source, or a name
+ *     log_warn(xl, ret, "cannot mark gfid %s on %s", gfid, brick);
+ *     log_info("glusterfsd", 0, "serving %s", directory);
+ *
+ * The first argument is whatever starts with a struct log_source (a translator), or a name.
  *
  * A negative ret adds the errno's text. Whoever decides what a failure means logs it, once. */
 #pragma once
@@ -69,7 +71,8 @@ void log_write(enum log_level level, const char *name, const struct log_source *
 
 #define LOG_IS_NAME_(who) _Generic((who), char * : true, const char * : true, default : false)
 #define LOG_NAME_(who)                                                                             \
-    _Generic((who), char * : (const char *)(who), const char * : (const char *)(who), default : NULL)
+    _Generic((who), char * : (const char *)(who), const char * : (const char *)(who),              \
+             default : NULL)
 #define LOG_(level, who, msg_id, ret, ...)                                                         \
     log_write(level, LOG_NAME_(who),                                                               \
               LOG_IS_NAME_(who) ? NULL : (const struct log_source *)(const void *)(who), msg_id,   \

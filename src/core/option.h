@@ -84,7 +84,7 @@ struct option {
 #define OPTION_ADDRESS(state, field, name, ...)                                                    \
     OPTION_(state, field, OPT_ADDRESS, name, __VA_ARGS__)
 #define OPTION_ANY(state, field, name, ...) OPTION_(state, field, OPT_ANY, name, __VA_ARGS__)
-/* Accepted, validated, without a field: what it once steered does not exist here (help says why). */
+/* Accepted, validated, without a field: what it once steered is not here (help says why). */
 #define OPTION_NONE(type_, name_, ...)                                                             \
     {                                                                                              \
         .name = (name_), .type = (type_), .flags = OPTION_NO_EFFECT, __VA_ARGS__                   \
@@ -120,8 +120,8 @@ must_check int option_validate(const struct option *row, const char *key, const 
 const char *option_type_name(enum option_type type) nowait;
 
 /* Checks every value of set against the rows; nothing is stored. On -EINVAL error holds the text of
- * spec/volfile.md 2. Unknown keys are not errors here (log_debug says so). Keys given under an alias
- * are renamed in set to the primary name. */
+ * spec/volfile.md 2. Unknown keys are not errors here (log_debug says so). Keys given under an
+ * alias are renamed in set to the primary name. */
 must_check int options_validate(const struct option *rows, const char *volume,
                                 struct option_set *set, char error[OPTION_ERROR_SIZE]) nowait;
 /* Stores every row's value (or fallback) into state. set must be valid. With live, only rows marked

@@ -36,5 +36,5 @@ void gfid_generate(gfid_t *ret_gfid) nowait;
 char *gfid_format(const gfid_t *gfid, char text[UUID_TEXT_SIZE]) nowait;
 /* -EINVAL: not a uuid. */
 must_check int gfid_parse(const char *text, gfid_t *ret_gfid) nowait;
-/* The inode number that clients see: the last 8 bytes, big-endian; 1 for root (spec/wire.md 3.3). */
+/* The inode number that clients see: the last 8 bytes, big-endian; 1 for root (wire.md 3.3). */
 uint64_t gfid_ino(const gfid_t *gfid) nowait;

@@ -249,6 +249,14 @@ static char *absolute(struct argp_state *state, const char *path)
     return join(state, here, path);
 }
 
+static void absolute_put(struct argp_state *state, char **to, const char *path)
+{
+    free(*to); /* of a flag given twice the last one counts */
+    *to = absolute(state, path);
+    if (!*to)
+        out_of_memory(state);
+}
+
 static char *mount_point_of(struct argp_state *state, const char *word)
 {
     char *path = absolute(state, word);
@@ -433,9 +441,12 @@ static void refuse(struct argp_state *state, int key, const char *value)
     }
 }
 
-static int print(const char *text)
+static void print(int key)
 {
-    puts(text);
+    puts(key == KEY_XLATORDIR      ? XLATOR_DIR
+         : key == KEY_STATEDUMPDIR ? STATEDUMP_DIR
+         : key == KEY_LOGDIR       ? LOG_DIR
+                                   : LIBEXEC_DIR);
     exit(0);
 }
 
@@ -534,6 +545,13 @@ static void mount_flag_parse(struct argp_state *state, int key, const char *valu
     }
 }
 
+static const char *transport_parse(struct argp_state *state, const char *value)
+{
+    if (strcmp(value, "tcp") != 0 && strcmp(value, "socket") != 0 && strcmp(value, "unix") != 0)
+        FAIL(state, "--volfile-server-transport=%s: tcp, socket or unix", value);
+    return value;
+}
+
 static error_t parse(int key, char *value, struct argp_state *state)
 {
     struct args *args = state->input;
@@ -545,13 +563,13 @@ static error_t parse(int key, char *value, struct argp_state *state)
         server_add(state, value);
         return 0;
     case 'f':
-        args->volfile = absolute(state, value);
+        absolute_put(state, &args->volfile, value);
         return 0;
     case 'l':
-        args->log.path = absolute(state, value);
+        absolute_put(state, &args->log_path, value);
         return 0;
     case 'p':
-        args->pid_file = absolute(state, value);
+        absolute_put(state, &args->pid_file, value);
         return 0;
     case 'N':
         args->no_daemon = true;
@@ -576,9 +594,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         args->server_port = (uint16_t)number_parse(state, value, 1, 65535, "volfile server port");
         return 0;
     case KEY_SERVER_TRANSPORT:
-        if (strcmp(value, "tcp") != 0 && strcmp(value, "socket") != 0 && strcmp(value, "unix") != 0)
-            FAIL(state, "--volfile-server-transport=%s: tcp, socket or unix", value);
-        args->transport = value;
+        args->transport = transport_parse(state, value);
         return 0;
     case KEY_FETCH_ATTEMPTS:
         args->obsolete_fetch_attempts = true;
@@ -596,13 +612,11 @@ static error_t parse(int key, char *value, struct argp_state *state)
         args->process_name = value;
         return 0;
     case KEY_XLATORDIR:
-        return print(XLATOR_DIR);
     case KEY_STATEDUMPDIR:
-        return print(STATEDUMP_DIR);
     case KEY_LOGDIR:
-        return print(LOG_DIR);
     case KEY_LIBEXECDIR:
-        return print(LIBEXEC_DIR);
+        print(key);
+        return 0;
     case KEY_BRICK_PORT:
     case KEY_OOM_SCORE:
     case KEY_TIMER_WHEEL:
@@ -713,8 +727,10 @@ static void log_default(struct args *args, const char *mount_word)
         args->no_daemon = true;
         args->log.level = LOG_DEBUG;
         args->log.path = "/dev/stderr";
+        return;
     }
-    if (args->log.path)
+    args->log.path = args->log_path;
+    if (args->log_path)
         return;
     if (mount_word)
         text = log_path_of(mount_word);
@@ -723,7 +739,7 @@ static void log_default(struct args *args, const char *mount_word)
     else if (asprintf(&text, LOG_DIR "/%s-%s-%d.log", args->servers[0], args->volfile_id,
                       (int)getpid()) < 0)
         text = NULL;
-    args->log.path = text;
+    args->log.path = args->log_path = text;
 }
 
 void args_parse(struct args *ret_args, int argc, char **argv)

@@ -29,13 +29,14 @@ struct args {
     char *command_line;             /* as typed, joined by blanks */
 
     char *volfile;                  /* absolute; NULL with servers */
+    char *log_path;                 /* absolute; NULL: not given */
     const char *servers[ARGS_SERVERS_MAX];
     unsigned server_count;
     const char *volfile_id, *transport;
     uint16_t server_port;
 
     struct log_config log;          /* path absolute */
-    const char *pid_file;           /* absolute */
+    char *pid_file;                 /* absolute */
     const char *volume_name;
     struct graph_override overrides[ARGS_OVERRIDES_MAX];
     unsigned override_count;

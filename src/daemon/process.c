@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/env.h"
+
 enum { FILES_WANTED = 1048576, FILES_NEEDED = 65536 };
 
 static int report_fd = -1;
@@ -175,20 +177,21 @@ void process_pid_file_remove(void)
         unlink(pid_path);
 }
 
-static void end_now(int signal_number)
+static void *end_run(void *arg)
 {
-    (void)signal_number;
+    env_sleep((uintptr_t)arg * NS_PER_S); /* a thread of its own: no lane's hanging hinders it */
     _exit(1);
+    return NULL;
 }
 
 void process_end_within(unsigned seconds)
 {
-    struct sigaction action = { .sa_handler = end_now };
-    sigset_t set;
+    pthread_attr_t attr;
+    pthread_t thread;
 
-    sigaction(SIGALRM, &action, NULL);
-    sigemptyset(&set);
-    sigaddset(&set, SIGALRM);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    alarm(seconds);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &attr, end_run, (void *)(uintptr_t)seconds) != 0)
+        log_warn("glusterfsd", 0, "nothing bounds the time that the end may take");
+    pthread_attr_destroy(&attr);
 }

@@ -85,7 +85,10 @@ def types_h(fops):
                'void fop_reply_fini(enum fop op, void *reply);\n')
     out += [f'void {f.name}_reply_fini(struct {f.name}_reply *reply);\n' for f in fops]
     out.append('/* Frees what decoding made in args (dicts, lists, payload; not inodes and fds). */\n'
-               'void fop_args_fini(enum fop op, void *args);\n')
+               'void fop_args_fini(enum fop op, void *args);\n'
+               '/* Calls fn on the attributes in a reply, those of directory entries too. */\n'
+               'void fop_reply_each_iatt(enum fop op, void *reply,\n'
+               '    void (*fn)(struct iatt *iatt, void *arg), void *arg);\n')
     return ''.join(out)
 
 
@@ -130,7 +133,18 @@ def types_c(fops):
         body = ''.join(f'        {arg_fini[k].format(n)}\n' for k, n in f.ins if k in arg_fini)
         out.append(f'    case FOP_{f.name.upper()}: {{\n        struct {f.name}_args *in = args;\n'
                    f'{body}        memset(in, 0, sizeof(*in));\n        break;\n    }}\n')
-    out.append('    case FOP_COUNT:\n        break;\n    }\n}\n')
+    out.append('    case FOP_COUNT:\n        break;\n    }\n}\n\n')
+    each = {'iatt': '        fn(&out->{0}, arg);\n',
+            'direntsp': '        for (struct dirent_entry *e = out->{0}.first; e; e = e->next)\n'
+                        '            fn(e->stat, arg);\n'}
+    out.append('void fop_reply_each_iatt(enum fop op, void *reply,\n'
+               '    void (*fn)(struct iatt *iatt, void *arg), void *arg)\n{\n    switch (op) {\n')
+    for f in fops:
+        body = ''.join(each[k].format(n) for k, n in f.outs if k in each)
+        if body:
+            out.append(f'    case FOP_{f.name.upper()}: {{\n        struct {f.name}_reply *out = reply;\n'
+                       f'{body}        break;\n    }}\n')
+    out.append('    default:\n        break;\n    }\n}\n')
     return ''.join(out)
 
 
@@ -390,7 +404,8 @@ def call_c(fops):
     def first(f, kinds):
         return next((n for k, n in f.ins if k in kinds), None)
     subject('fop_subject_fd', 'struct fd *', lambda f: first(f, ('fdnum', 'newfd')))
-    subject('fop_subject_name', 'const char *', lambda f: first(f, ('name',)))
+    subject('fop_subject_name', 'const char *',
+            lambda f: next((n for k, n in f.ins if k == 'name' or (k, n) == ('text', 'name')), None))
 
     def inode_expr(f):
         name = first(f, ('inode',))

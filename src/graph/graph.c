@@ -9,7 +9,7 @@
 #include "graph/dump.h"
 #include "graph/registry.h"
 
-/* --- making ------------------------------------------------------------------------------------ */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static void xlator_free(struct xlator *xl)
 {
@@ -157,7 +157,7 @@ static int top_choose(struct graph *graph, const char *name)
     return -ENOENT;
 }
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static int override_volume(struct volfile_volume *volume, const struct graph_config *config)
 {
@@ -317,7 +317,7 @@ int graph_push(struct graph *graph, const struct xlator_type *type, const char *
     return ret;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static int xlator_init_one(struct xlator *xl)
 {
@@ -397,7 +397,7 @@ void graph_free(struct graph *graph)
     free(graph);
 }
 
-/* --- new options ------------------------------------------------------------------------------- */
+/* --- new options ------------------------------------------------------------------------------ */
 
 static bool same_volume(const struct graph *graph, const struct xlator *xl,
                         const struct volfile_volume *volume)
@@ -485,7 +485,7 @@ int graph_reconfigure(struct graph *graph, struct volfile *volfile,
     return ret;
 }
 
-/* --- dumps ------------------------------------------------------------------------------------- */
+/* --- dumps ------------------------------------------------------------------------------------ */
 
 void graph_dump(const struct graph *graph, struct dump *dump)
 {

@@ -13,6 +13,7 @@ void dict_encode(struct writer *w, const struct dict *dict) nowait; /* NULL: the
 size_t dict_encoded_bytes(const struct dict *dict) nowait;
 
 /* Legacy form, without the outer opaque's length word. No bytes decode to NULL. */
-must_check int dict_decode_legacy(const uint8_t *bytes, uint32_t count, struct dict **ret_dict) nowait;
+must_check int dict_decode_legacy(const uint8_t *bytes, uint32_t count, struct dict **ret_dict)
+    nowait;
 /* As opaque<>: outer length, pairs, padding. Integers go as decimal text. */
 void dict_encode_legacy(struct writer *w, const struct dict *dict) nowait;

@@ -96,8 +96,8 @@ class Work:
     def rsync(self):
         self.both(["rsync", "-aHX", self.source + "/tree/", "DIR/rsync/"], "rsync")
         trees.change(self.source + "/tree", self.test.random, changes=40)
-        self.both(["rsync", "-aHX", "--delete", "--no-whole-file", self.source + "/tree/",
-                   "DIR/rsync/"], "rsync")
+        self.both(["rsync", "-aHX", "--delete", "--no-whole-file", "--modify-window=-1",
+                   self.source + "/tree/", "DIR/rsync/"], "rsync")
 
     def tar(self):
         self.both(["sh", "-c", "tar -C %s -cf DIR/t.tar tree && mkdir -p DIR/tar && "

@@ -20,14 +20,12 @@ STRESSORS = ["access", "chdir", "chmod", "chown", "copy-file", "dentry", "dir", 
              "handle", "hdd", "io", "iomix", "link", "locka", "lockf", "lockofd", "mknod", "open",
              "rename", "seek", "symlink", "sync-file", "touch", "utime", "xattr"]
 
-# Writers of one database, some of which are killed in the middle: {path} {journal} {seed} {count}
+# Writers of one database, some of which are killed in the middle: PATH SEED COUNT
 WRITER = """
 import random, sqlite3, sys
-path, journal, seed, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+path, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
 base = sqlite3.connect(path, timeout=120, isolation_level=None)
-base.execute("pragma journal_mode=" + journal)
-base.execute("create table if not exists t (who, number, text, primary key (who, number))")
 for number in range(count):
     base.execute("begin immediate")
     for part in range(5):
@@ -71,11 +69,13 @@ def sqlite_rollback(test, directory):
 
 def sqlite(test, path, journal):
     """Three writers at a time, one of them killed; what each has committed is there."""
+    test.run(["sqlite3", path, "pragma journal_mode=%s; create table t (who, number, text, "
+                               "primary key (who, number));" % journal])
     committed = {}
     for turn in range(test.number(check=2, soak=8)):
         count = test.number(check=15, soak=60)
         writers = {turn * 3 + i: subprocess.Popen(
-            [sys.executable, "-c", WRITER, path, journal, str(turn * 3 + i), str(count)],
+            [sys.executable, "-c", WRITER, path, str(turn * 3 + i), str(count)],
             stdout=subprocess.PIPE) for i in range(3)}
         time.sleep(test.random.uniform(0.3, 1.5))
         writers[turn * 3].send_signal(signal.SIGKILL)

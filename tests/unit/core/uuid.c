@@ -27,7 +27,8 @@ static void text_goes_in_and_out(void **state)
 static void wrong_text_is_refused(void **state)
 {
     static const char *const wrong[] = {
-        "", "0f1e2d3c", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f00",
+        "", "0f1e2d3c", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f",
+        "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f00",
         "0f1e2d3c04b5a-6978-8796-a5b4c3d2e1f0", "0f1e2d3g-4b5a-6978-8796-a5b4c3d2e1f0",
         "0f1e2d3c4b5a69788796a5b4c3d2e1f0",
     };

@@ -115,6 +115,7 @@ int fixture_try(const struct xlator_type *type, const char *const *options,
     check(fx != NULL);
     pthread_mutex_init(&fx->mutex, NULL);
     check_equal(inode_table_new(&fx->graph.inodes), 0);
+    fx->graph.uuid = strdup("fixture");
     fx->child = fx->top = fx->graph.top = xl_new(&fx->graph, &recorder, "child");
     fx->child->state = fx;
     xlator_resolve(fx->child);
@@ -153,11 +154,15 @@ int fixture_reconfigure(struct fixture *fx, const char *const *options)
 
 void fixture_free(struct fixture *fx)
 {
+    for (uint32_t i = fx->graph.count; i-- > 0;)
+        if (fx->graph.xlators[i]->inited && fx->graph.xlators[i]->type->stop)
+            fx->graph.xlators[i]->type->stop(fx->graph.xlators[i]);
     check_equal(inode_table_count(fx->graph.inodes), 0);
     inode_table_free(fx->graph.inodes);
     for (uint32_t i = fx->graph.count; i-- > 0;)
         xl_free(fx->graph.xlators[i]);
     free(fx->graph.xlators);
+    free(fx->graph.uuid);
     free(fx->seen);
     pthread_mutex_destroy(&fx->mutex);
     free(fx);

@@ -15,7 +15,9 @@
 #include "xlators/mount/fuse/device.h"
 #include "xlators/mount/fuse/request.h"
 
-enum { KERNEL_BYTES_MAX = (1 << 20) + 4096 };
+enum {
+    KERNEL_BYTES_MAX = (1 << 20) + 4096
+};
 
 struct kernel {
     int fd;
@@ -24,17 +26,19 @@ struct kernel {
     struct xlator mount, child;
     struct xlator *list[2], *mount_child[1], *child_parent[1];
     struct fuse *fuse;
-    uint32_t uid;               /* in whose name it asks */
+    uint32_t uid; /* in whose name it asks */
+    pid_t pid;    /* 0: this process */
     int (*answer)(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                   void *reply);
-    unsigned calls;             /* operations that reached the child */
+    unsigned calls; /* operations that reached the child */
     enum fop last;
     void *arg;
     uint8_t *packet;
 };
 
 /* --- the child ----------------------------------------------------------------------------------------------- */
-static int fake_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int fake_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                    void *reply)
 {
     struct kernel *kernel = *(struct kernel **)xl->state;
 
@@ -70,12 +74,17 @@ static void graph_make(struct kernel *kernel, const char *const *options)
     kernel->child_parent[0] = &kernel->mount;
     kernel->graph = (struct graph){ .xlators = kernel->list, .count = 2, .top = &kernel->mount };
     check_equal(inode_table_new(&kernel->graph.inodes), 0);
-    kernel->child = (struct xlator){ .name = "fake", .type = &fake_type, .state = child_state,
-                                     .graph = &kernel->graph, .parents = kernel->child_parent,
+    kernel->child = (struct xlator){ .name = "fake",
+                                     .type = &fake_type,
+                                     .state = child_state,
+                                     .graph = &kernel->graph,
+                                     .parents = kernel->child_parent,
                                      .parent_count = 1 };
-    kernel->mount = (struct xlator){ .name = "fuse", .type = &xlator_mount_fuse,
+    kernel->mount = (struct xlator){ .name = "fuse",
+                                     .type = &xlator_mount_fuse,
                                      .state = calloc(1, xlator_mount_fuse.state_size),
-                                     .graph = &kernel->graph, .children = kernel->mount_child,
+                                     .graph = &kernel->graph,
+                                     .children = kernel->mount_child,
                                      .child_count = 1 };
     kernel->mount.log.name = "fuse";
     mount_options(&kernel->mount, options);
@@ -123,12 +132,16 @@ static void kernel_free(struct kernel *kernel)
 
 /* --- messages ------------------------------------------------------------------------------------------------ */
 /* Sends without waiting; returns the unique. */
-static uint64_t kernel_send(struct kernel *kernel, uint32_t opcode, uint64_t nodeid, const void *body,
-                     size_t bytes)
+static uint64_t kernel_send(struct kernel *kernel, uint32_t opcode, uint64_t nodeid,
+                            const void *body, size_t bytes)
 {
-    struct fuse_in_header in = { .len = (uint32_t)(sizeof(in) + bytes), .opcode = opcode,
-                                 .unique = kernel->unique, .nodeid = nodeid, .uid = kernel->uid,
-                                 .gid = kernel->uid, .pid = (uint32_t)getpid() };
+    struct fuse_in_header in = { .len = (uint32_t)(sizeof(in) + bytes),
+                                 .opcode = opcode,
+                                 .unique = kernel->unique,
+                                 .nodeid = nodeid,
+                                 .uid = kernel->uid,
+                                 .gid = kernel->uid,
+                                 .pid = (uint32_t)(kernel->pid ? kernel->pid : getpid()) };
     struct iovec iov[2] = { { .iov_base = &in, .iov_len = sizeof(in) },
                             { .iov_base = (void *)body, .iov_len = bytes } };
 
@@ -139,7 +152,7 @@ static uint64_t kernel_send(struct kernel *kernel, uint32_t opcode, uint64_t nod
 
 /* The next answer: its error, the body's size in *ret_bytes. */
 static int kernel_receive(struct kernel *kernel, uint64_t *ret_unique, void *body, size_t room,
-                   size_t *ret_bytes)
+                          size_t *ret_bytes)
 {
     struct fuse_out_header out;
     ssize_t bytes = env_read(kernel->fd, kernel->packet, KERNEL_BYTES_MAX);
@@ -155,8 +168,8 @@ static int kernel_receive(struct kernel *kernel, uint64_t *ret_unique, void *bod
 }
 
 /* Sends, waits; -errno or the bytes of the body, of which out holds what it has room for. */
-static int kernel_ask(struct kernel *kernel, uint32_t opcode, uint64_t nodeid, const void *body, size_t bytes,
-               void *out, size_t room)
+static int kernel_ask(struct kernel *kernel, uint32_t opcode, uint64_t nodeid, const void *body,
+                      size_t bytes, void *out, size_t room)
 {
     uint64_t unique = kernel_send(kernel, opcode, nodeid, body, bytes), answered;
     size_t got;
@@ -169,8 +182,9 @@ static int kernel_ask(struct kernel *kernel, uint32_t opcode, uint64_t nodeid, c
 /* INIT with everything that Linux 6.18 offers. */
 static void kernel_init(struct kernel *kernel)
 {
-    struct fuse_init_in in = { .major = 7, .minor = 45, .max_readahead = 131072,
-                               .flags = 0x73fffffb, .flags2 = 0x5fd };
+    struct fuse_init_in in = {
+        .major = 7, .minor = 45, .max_readahead = 131072, .flags = 0x73fffffb, .flags2 = 0x5fd
+    };
     struct fuse_init_out out;
 
     check_equal(kernel_ask(kernel, FUSE_INIT, 0, &in, sizeof(in), &out, sizeof(out)), sizeof(out));

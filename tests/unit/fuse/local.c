@@ -55,6 +55,8 @@ static int graph_make(struct run *run)
         return ret;
     }
     ret = graph_new(volfile, &config, &run->graph);
+    volfile_free(volfile);
+    free(text);
     if (ret < 0)
         return ret;
     for (int i = 3; i < run->argc && ret == 0; i++) {
@@ -78,7 +80,8 @@ static void run_ended(void *arg)
 
 static int run_mount(struct run *run)
 {
-    struct fuse_mount_config config = { .mountpoint = run->argv[2], .source = "local:/volume",
+    struct fuse_mount_config config = { .mountpoint = run->argv[2],
+                                        .source = "local:/volume",
                                         .ended = run_ended };
     int ret = graph_init(run->graph);
     if (ret == 0)

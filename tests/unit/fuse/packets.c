@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 
 #include "xlators/mount/fuse/mount.h"
 
@@ -20,7 +21,9 @@ static void stat_of_file(struct iatt *stat, uint32_t mode)
 static void init_takes_only_what_is_offered(void)
 {
     struct kernel *kernel = kernel_new(NULL);
-    struct fuse_init_in in = { .major = 7, .minor = 30, .max_readahead = 65536,
+    struct fuse_init_in in = { .major = 7,
+                               .minor = 30,
+                               .max_readahead = 65536,
                                .flags = FUSE_ASYNC_READ | FUSE_POSIX_ACL | FUSE_BIG_WRITES };
     struct fuse_init_out out;
 
@@ -34,14 +37,17 @@ static void init_takes_only_what_is_offered(void)
     check_equal(out.max_background, 64);
     check_equal(out.congestion_threshold, 48);
     check_equal(fuse_ready_wait(kernel->fuse, env_now_ns() + NS_PER_S), 0);
-    check_equal(kernel->calls, 0);
     kernel_free(kernel);
 }
 
 static void init_honours_options(void)
 {
-    const char *options[] = { "acl=on", "kernel-writeback-cache=on", "use-readdirp=off",
-                              "auto-invalidation=off", "background-qlen=100", NULL };
+    const char *options[] = { "acl=on",
+                              "kernel-writeback-cache=on",
+                              "use-readdirp=off",
+                              "auto-invalidation=off",
+                              "background-qlen=100",
+                              NULL };
     struct kernel *kernel = kernel_new(options);
 
     kernel_init(kernel);
@@ -54,6 +60,30 @@ static void init_honours_options(void)
     check(!(flags & FUSE_AUTO_INVAL_DATA));
     check(!(flags & FUSE_EXPORT_SUPPORT)); /* it would name inodes that are forgotten */
     kernel_free(kernel);
+}
+
+static int has_no_locks(struct kernel *kernel, struct call *call, enum fop op, const void *args,
+                        void *reply)
+{
+    (void)kernel;
+    (void)call;
+    (void)args;
+    (void)reply;
+    return op == FOP_LK ? -EOPNOTSUPP : 0;
+}
+
+static void locks_are_the_kernels_where_the_volume_has_none(void)
+{
+    struct kernel *with = kernel_new(NULL), *without = kernel_new(NULL);
+    uint64_t locks = FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS;
+
+    without->answer = has_no_locks;
+    kernel_init(with);
+    kernel_init(without);
+    check_equal(with->fuse->flags & locks, locks);
+    check_equal(without->fuse->flags & locks, 0);
+    kernel_free(with);
+    kernel_free(without);
 }
 
 static void a_kernel_too_old_is_refused(void)
@@ -281,7 +311,8 @@ static struct opened file_create(struct kernel *kernel)
     } out;
 
     kernel->answer = create_checked;
-    check_equal(kernel_ask(kernel, FUSE_CREATE, 1, &packet, sizeof(packet.in) + 2, &out, sizeof(out)),
+    check_equal(kernel_ask(kernel, FUSE_CREATE, 1, &packet, sizeof(packet.in) + 2, &out,
+                           sizeof(out)),
                 sizeof(out));
     return (struct opened){ out.entry.nodeid, out.open.fh, out.open.open_flags };
 }
@@ -291,7 +322,8 @@ static void file_close(struct kernel *kernel, struct opened file)
     struct fuse_release_in release = { .fh = file.fh };
     char out[8];
 
-    check_equal(kernel_ask(kernel, FUSE_RELEASE, file.nodeid, &release, sizeof(release), out, 8), 0);
+    check_equal(kernel_ask(kernel, FUSE_RELEASE, file.nodeid, &release, sizeof(release), out, 8),
+                0);
 }
 
 static int write_checked(struct kernel *kernel, struct call *call, enum fop op, const void *args,
@@ -324,12 +356,14 @@ static void written_bytes_arrive_on_a_page(void)
         *in = (struct fuse_write_in){ .fh = file.fh, .offset = 4096, .size = (uint32_t)sizes[i] };
         env_random(packet + sizeof(*in), sizes[i]);
         kernel->arg = packet + sizeof(*in);
-        check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, packet, sizeof(*in) + sizes[i], &out,
-                               sizeof(out)), sizeof(out));
+        check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, packet, sizeof(*in) + sizes[i],
+                               &out, sizeof(out)),
+                    sizeof(out));
         check_equal(out.size, sizes[i]);
     }
     in->size = 5; /* not what came */
-    check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, packet, sizeof(*in) + 4, &out, 8), -EINVAL);
+    check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, packet, sizeof(*in) + 4, &out, 8),
+                -EINVAL);
     kernel->answer = NULL;
     file_close(kernel, file);
     free(packet);
@@ -370,7 +404,8 @@ static void read_bytes_are_the_childs(void)
 
 static void direct_opens_bypass_the_page_cache(void)
 {
-    const char *always[] = { "direct-io-mode=enable", NULL }, *never[] = { "direct-io-mode=off", NULL };
+    const char *always[] = { "direct-io-mode=enable", NULL },
+               *never[] = { "direct-io-mode=off", NULL };
     const char *const *modes[] = { NULL, always, never };
     uint32_t expected[][2] = { { 0, 1 }, { 1, 1 }, { 0, 0 } };
 
@@ -381,7 +416,8 @@ static void direct_opens_bypass_the_page_cache(void)
         for (unsigned direct = 0; direct < 2; direct++) {
             struct fuse_open_in in = { .flags = O_RDWR | (direct ? O_DIRECT : 0) };
             struct fuse_open_out out;
-            check_equal(kernel_ask(kernel, FUSE_OPEN, nodeid, &in, sizeof(in), &out, sizeof(out)), 16);
+            check_equal(kernel_ask(kernel, FUSE_OPEN, nodeid, &in, sizeof(in), &out, sizeof(out)),
+                        16);
             check_equal((out.open_flags & FOPEN_DIRECT_IO) != 0, expected[i][direct]);
             check_equal((out.open_flags & FOPEN_PARALLEL_DIRECT_WRITES) != 0, expected[i][direct]);
             file_close(kernel, (struct opened){ nodeid, out.fh, 0 });
@@ -404,7 +440,9 @@ static void flush_reaches_the_child_after_writes_and_locks_only(void)
 {
     struct kernel *kernel = kernel_new(NULL);
     struct opened file = file_create(kernel);
-    struct fuse_lk_in lock = { .fh = file.fh, .owner = 9, .lk = { .type = F_RDLCK, .end = INT64_MAX } };
+    struct fuse_lk_in lock = { .fh = file.fh,
+                               .owner = 9,
+                               .lk = { .type = F_RDLCK, .end = INT64_MAX } };
     char out[8];
 
     kernel->answer = NULL;
@@ -413,7 +451,8 @@ static void flush_reaches_the_child_after_writes_and_locks_only(void)
     check_equal(flush_ask(kernel, file, 9), 0);
     check_equal(kernel_ask(kernel, FUSE_SETLK, file.nodeid, &lock, sizeof(lock), out, 8), 0);
     check_equal(flush_ask(kernel, file, 9), 1);
-    check_equal(flush_ask(kernel, file, 10), 1); /* the file has been locked: nobody counts owners */
+    check_equal(flush_ask(kernel, file, 10),
+                1); /* the file has been locked: nobody counts owners */
     file_close(kernel, file);
     kernel_free(kernel);
 }
@@ -477,9 +516,12 @@ static void fallocate_modes_become_operations(void)
 
     kernel->answer = NULL;
     for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
-        struct fuse_fallocate_in in = { .fh = file.fh, .offset = 1, .length = 2, .mode = rows[i].mode };
+        struct fuse_fallocate_in in = {
+            .fh = file.fh, .offset = 1, .length = 2, .mode = rows[i].mode
+        };
         unsigned before = kernel->calls;
-        check_equal(kernel_ask(kernel, FUSE_FALLOCATE, file.nodeid, &in, sizeof(in), out, 8), rows[i].ret);
+        check_equal(kernel_ask(kernel, FUSE_FALLOCATE, file.nodeid, &in, sizeof(in), out, 8),
+                    rows[i].ret);
         if (rows[i].op >= 0)
             check_equal(kernel->last, rows[i].op);
         else
@@ -524,7 +566,8 @@ static void a_signal_ends_the_wait_for_a_lock(void)
 {
     struct kernel *kernel = kernel_new(NULL);
     struct opened file = file_create(kernel);
-    struct fuse_lk_in lock = { .fh = file.fh, .owner = 0x1234,
+    struct fuse_lk_in lock = { .fh = file.fh,
+                               .owner = 0x1234,
                                .lk = { .type = F_WRLCK, .start = 10, .end = 19 } };
     char out[8];
     size_t bytes;
@@ -576,6 +619,50 @@ static void a_signal_does_not_end_other_requests(void)
     kernel_free(kernel);
 }
 
+/* A child that hangs: the process that is killed while it waits must go all the same, and what the
+ * child answers later is nobody's. */
+static int hangs_until_told(struct kernel *kernel, struct call *call, enum fop op, const void *args,
+                            void *reply)
+{
+    volatile bool *may_go = kernel->arg;
+
+    (void)call;
+    (void)args;
+    if (op != FOP_LOOKUP)
+        return 0;
+    while (!*may_go)
+        env_sleep(NS_PER_MS);
+    stat_of_file(&((struct lookup_reply *)reply)->stat, S_IFREG | 0644);
+    return 0;
+}
+
+static void a_killed_caller_is_answered_at_once(void)
+{
+    struct kernel *kernel = kernel_new(NULL);
+    bool may_go = false;
+    pid_t gone = fork();
+    char out[8];
+    size_t bytes;
+    uint64_t answered;
+
+    if (gone == 0)
+        _exit(0);
+    check_equal(waitpid(gone, NULL, 0), gone);
+    kernel->pid = gone;
+    kernel->arg = &may_go;
+    kernel->answer = hangs_until_told;
+    uint64_t unique = kernel_send(kernel, FUSE_LOOKUP, 1, "f", 2);
+    struct fuse_interrupt_in interrupt = { .unique = unique };
+    kernel_send(kernel, FUSE_INTERRUPT, 0, &interrupt, sizeof(interrupt));
+    check_equal(kernel_receive(kernel, &answered, out, 8, &bytes), -EINTR);
+    check_equal(answered, unique);
+    may_go = true;
+    while (kernel->fuse->running)
+        env_sleep(NS_PER_MS);
+    check_equal(inode_table_count(kernel->graph.inodes), 1); /* the look-up is not counted */
+    kernel_free(kernel);
+}
+
 static int records_locks(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                          void *reply)
 {
@@ -596,7 +683,9 @@ static void the_last_close_gives_back_what_flush_did_not(void)
 {
     struct kernel *kernel = kernel_new(NULL);
     struct opened file = file_create(kernel);
-    struct fuse_lk_in lock = { .fh = file.fh, .owner = 7, .lk_flags = FUSE_LK_FLOCK,
+    struct fuse_lk_in lock = { .fh = file.fh,
+                               .owner = 7,
+                               .lk_flags = FUSE_LK_FLOCK,
                                .lk = { .type = F_WRLCK, .start = 5, .end = 9 } };
     uint64_t seen[4] = {};
     char out[8];
@@ -617,7 +706,8 @@ static void the_last_close_gives_back_what_flush_did_not(void)
 }
 
 /* --- extended attributes ---------------------------------------------------------------------------------------- */
-static int xattr_ask(struct kernel *kernel, uint64_t nodeid, const char *name, uint32_t room, void *out)
+static int xattr_ask(struct kernel *kernel, uint64_t nodeid, const char *name, uint32_t room,
+                     void *out)
 {
     struct {
         struct fuse_getxattr_in in;
@@ -625,8 +715,8 @@ static int xattr_ask(struct kernel *kernel, uint64_t nodeid, const char *name, u
     } packet = { .in = { .size = room } };
 
     strcpy(packet.name, name);
-    return kernel_ask(kernel, FUSE_GETXATTR, nodeid, &packet, sizeof(packet.in) + strlen(name) + 1, out,
-                      room ? room : 8);
+    return kernel_ask(kernel, FUSE_GETXATTR, nodeid, &packet, sizeof(packet.in) + strlen(name) + 1,
+                      out, room ? room : 8);
 }
 
 static void the_gfid_is_told_without_the_child(void)
@@ -657,6 +747,7 @@ static void brick_identity_is_not_writable(void)
     char out[8];
 
     kernel_init(kernel);
+    kernel->calls = 0;
     for (int i = 0; i < 2; i++) {
         struct {
             struct fuse_setxattr_in in;
@@ -664,7 +755,8 @@ static void brick_identity_is_not_writable(void)
         } packet = { .in = { .size = 1 } };
         strcpy(packet.text, names[i]);
         check_equal(kernel_ask(kernel, FUSE_SETXATTR, 1, &packet,
-                               sizeof(packet.in) + strlen(names[i]) + 2, out, 8), -EPERM);
+                               sizeof(packet.in) + strlen(names[i]) + 2, out, 8),
+                    -EPERM);
         check_equal(kernel_ask(kernel, FUSE_REMOVEXATTR, 1, names[i], strlen(names[i]) + 1, out, 8),
                     -EPERM);
     }
@@ -699,6 +791,7 @@ static void xattr_values_are_bytes_in_both_forms_of_the_request(void)
         struct kernel *kernel = kernel_new(NULL);
         if (extended)
             kernel_init(kernel);
+        kernel->calls = 0;
         kernel->answer = setxattr_checked;
         memcpy(old, &packet, 8);
         memcpy(old + 8, packet.text, 10);
@@ -768,7 +861,8 @@ static uint64_t directory_open(struct kernel *kernel)
     struct fuse_open_out out;
 
     kernel->answer = NULL;
-    check_equal(kernel_ask(kernel, FUSE_OPENDIR, 1, &in, sizeof(in), &out, sizeof(out)), sizeof(out));
+    check_equal(kernel_ask(kernel, FUSE_OPENDIR, 1, &in, sizeof(in), &out, sizeof(out)),
+                sizeof(out));
     return out.fh;
 }
 
@@ -854,7 +948,8 @@ static void mount_words_become_flags(void)
     char data[128] = "fd=3", small[12] = "fd=3";
 
     check_equal(mount_options_split("noatime,rw,context=\"a:b,c\",nosuid,auto_unmount,max_read=5",
-                                    &flags, data, sizeof(data)), 0);
+                                    &flags, data, sizeof(data)),
+                0);
     check_equal(flags, MS_NOATIME | MS_NOSUID);
     check_equal(strcmp(data, "fd=3,context=\"a:b,c\",max_read=5"), 0);
     check_equal(mount_options_split("blksize=512", &flags, small, sizeof(small)), -E2BIG);
@@ -863,6 +958,7 @@ static void mount_words_become_flags(void)
 static const struct fiber_case cases[] = {
     FIBER_CASE(init_takes_only_what_is_offered, REAL),
     FIBER_CASE(init_honours_options, REAL),
+    FIBER_CASE(locks_are_the_kernels_where_the_volume_has_none, REAL),
     FIBER_CASE(a_kernel_too_old_is_refused, REAL),
     FIBER_CASE(a_newer_major_asks_again, REAL),
     FIBER_CASE(an_entry_tells_what_the_child_said, REAL),
@@ -879,6 +975,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(fallocate_modes_become_operations, REAL),
     FIBER_CASE(a_signal_ends_the_wait_for_a_lock, REAL),
     FIBER_CASE(a_signal_does_not_end_other_requests, REAL),
+    FIBER_CASE(a_killed_caller_is_answered_at_once, REAL),
     FIBER_CASE(the_last_close_gives_back_what_flush_did_not, REAL),
     FIBER_CASE(the_gfid_is_told_without_the_child, REAL),
     FIBER_CASE(brick_identity_is_not_writable, REAL),

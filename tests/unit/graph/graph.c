@@ -107,7 +107,8 @@ static void too_deep_a_stack_is_refused(void **state)
     (void)state;
     for (int i = 1; i < GRAPH_DEPTH_MAX; i++)
         used += (size_t)sprintf(text + used,
-                                "volume t%d type debug/trace subvolumes t%d end-volume\n", i, i - 1);
+                                "volume t%d type debug/trace subvolumes t%d end-volume\n", i,
+                                i - 1);
     assert_int_equal(make(text, NULL, &graph), -E2BIG);
     assert_non_null(strstr(log_text(), "more than 32 translators are stacked"));
     free(text);
@@ -179,7 +180,7 @@ static void every_type_loads_or_says_why_not(void **state)
     assert_string_equal(found->name, "performance/md-cache");
 }
 
-/* --- on a fiber: life -------------------------------------------------------------------------- */
+/* --- on a fiber: life ------------------------------------------------------------------------- */
 
 static int story_failures;
 #define CHECK(condition)                                                                           \

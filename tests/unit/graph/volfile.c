@@ -75,7 +75,8 @@ static void what_is_wrong_is_said_with_its_line(void **state)
         { "volume a\n type x/y\n option k v\nend-volume\nvolume a\n type x/y\n",
           "Line 5: volume 'a' defined again" },
         { "volume a\n option k v\nend-volume\n", "\"type\" not specified for volume a" },
-        { "volume a\n type \"\"\n option k v\nend-volume\n", "\"type\" not specified for volume a" },
+        { "volume a\n type \"\"\n option k v\nend-volume\n",
+          "\"type\" not specified for volume a" },
         { "volume a\n type x/y\n option k `id`\nend-volume\n",
           "line (3), column (11): commands in back-quotes are never run: write the value itself" },
         { "volume a\n type x/y\n option k \"`id`\"\nend-volume\n",
@@ -169,7 +170,8 @@ static void the_canonical_text_is_the_known_one(void **state)
 static void odd_words_survive_a_round_trip(void **state)
 {
     (void)state;
-    AUTO(volfile) volfile = parse("volume \"end-volume\" type a/b option \"k k\" \"x\\\\y\\\"z\\`\" "
+    AUTO(volfile) volfile = parse("volume \"end-volume\" type a/b "
+                                  "option \"k k\" \"x\\\\y\\\"z\\`\" "
                                   "option k \"#\" option l v#w end-volume");
     AUTO_FREE char *text = volfile_format(volfile);
     AUTO(volfile) again = parse(text);

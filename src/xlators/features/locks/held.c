@@ -14,6 +14,7 @@ struct held *held_new(enum held_kind kind, const struct call *call)
     held->kind = kind;
     held->owner = call->owner;
     held->pid = (uint32_t)call->pid;
+    held->caller_pid = call->pid;
     return held;
 }
 
@@ -248,7 +249,7 @@ void held_decide_locked(struct held *want, int result)
 /* --- granting -------------------------------------------------------------------------------- */
 static void take_granted_locked(struct locks_inode *li, struct held *want)
 {
-    if (want->kind == HELD_POSIX)
+    if (want->kind == HELD_POSIX || want->kind == HELD_FLOCK)
         posix_apply_locked(li, want);
     else
         held_grant_locked(want);

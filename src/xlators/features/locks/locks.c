@@ -42,6 +42,15 @@ static void lock_of(const struct held *held, struct lock *lock)
 }
 
 /* --- fcntl and flock ------------------------------------------------------------------------- */
+/* flock(2) and fcntl(2) locks do not see each other. The wire knows one kind only: our mounts say in
+ * xdata that a lock is flock's, which a genuine brick passes over. */
+#define FLOCK_KEY "mortar.flock"
+
+static enum held_kind kind_of(const struct lk_args *in)
+{
+    return dict_get(in->xdata, FLOCK_KEY) ? HELD_FLOCK : HELD_POSIX;
+}
+
 static int get_lock(struct xlator *xl, struct inode *inode, struct held *want, struct lock *out)
 {
     struct locks *locks = xl->state;
@@ -67,8 +76,8 @@ static int unlock_range(struct xlator *xl, struct inode *inode, struct held *wan
         return 0;
     }
     want->inode = li;
-    want->spare[0] = held_new(HELD_POSIX, call);
-    want->spare[1] = held_new(HELD_POSIX, call);
+    want->spare[0] = held_new(want->kind, call);
+    want->spare[1] = held_new(want->kind, call);
     if (!want->spare[0] || !want->spare[1]) {
         held_free(want);
         return -ENOLCK;
@@ -92,7 +101,7 @@ static int mark_fd(struct xlator *xl, struct fd *fd)
 static int locks_lk(struct xlator *xl, struct call *call, const struct lk_args *in,
                     struct lk_reply *out)
 {
-    struct held *want = held_new(HELD_POSIX, call);
+    struct held *want = held_new(kind_of(in), call);
     if (!want)
         return -ENOLCK;
     int ret = range_of(&in->lock, want);
@@ -125,7 +134,12 @@ static int locks_lk(struct xlator *xl, struct call *call, const struct lk_args *
     return ret;
 }
 
-/* Drops the fcntl locks for which `is_it` holds. */
+static bool is_ranges(const struct held *held)
+{
+    return held->kind == HELD_POSIX || held->kind == HELD_FLOCK;
+}
+
+/* Drops the fcntl and flock locks for which `is_it` holds. */
 static void drop_posix(struct xlator *xl, struct inode *inode,
                        bool (*is_it)(const struct held *held, const void *arg), const void *arg)
 {
@@ -138,7 +152,7 @@ static void drop_posix(struct xlator *xl, struct inode *inode,
     HOLD(&locks->mutex);
     for (struct held *held = TAILQ_FIRST(&li->granted), *next; held; held = next) {
         next = TAILQ_NEXT(held, in_inode);
-        if (held->kind == HELD_POSIX && is_it(held, arg)) {
+        if (is_ranges(held) && is_it(held, arg)) {
             held_drop_locked(held);
             dropped = true;
         }
@@ -365,6 +379,74 @@ static int locks_getactivelk(struct xlator *xl, struct call *call, const struct 
     return ret < 0 ? ret : (int)out->locks.count;
 }
 
+/* --- giving up a wait from afar ------------------------------------------------------------------ */
+#define INTERRUPT_KEY "glusterfs.intrlk.tposix.kblocked."
+
+/* A genuine client whose caller was interrupted asks by an xattr's name, "<key><whence>,<start>-<len>",
+ * to have the caller's blocked lock taken back (seen on the wire; in no document). */
+static struct held *waiting_locked(struct locks_inode *li, const struct held *asked)
+{
+    struct held *held;
+
+    TAILQ_FOREACH (held, &li->waiting, in_inode)
+        if (held->kind == HELD_POSIX && held->client == asked->client &&
+            held->start == asked->start && held->end == asked->end &&
+            (lkowner_equal(&held->owner, &asked->owner) || held->caller_pid == asked->caller_pid))
+            return held;
+    return NULL;
+}
+
+static int interrupt_wait(struct xlator *xl, struct call *call, struct inode *inode,
+                          const char *range, struct dict **ret_dict)
+{
+    struct locks *locks = xl->state;
+    struct locks_inode *li = slot_get(&inode->slots, xl);
+    struct held asked = { .client = locks_client_of(xl, call->client), .owner = call->owner,
+                          .caller_pid = call->pid };
+    struct lock lock = {};
+    int length = 0;
+    bool found = false;
+
+    if (sscanf(range, "%u,%lu-%lu%n", &lock.whence, &lock.start, &lock.len, &length) != 3 ||
+        range[length] != '\0' || range_of(&lock, &asked) < 0)
+        return -EINVAL;
+    if (li) {
+        HOLD(&locks->mutex);
+        struct held *waiting = waiting_locked(li, &asked);
+        found = waiting != NULL;
+        if (waiting)
+            held_decide_locked(waiting, -EINTR);
+    }
+    if (!*ret_dict && !(*ret_dict = dict_new()))
+        return -ENOMEM;
+    char key[sizeof(INTERRUPT_KEY) + 64], text[64];
+    snprintf(key, sizeof(key), INTERRUPT_KEY "%.63s", range);
+    snprintf(text, sizeof(text), "posix: blocked locks=%d granted locks=0", found);
+    return dict_set_str(*ret_dict, key, text);
+}
+
+static bool asks_interrupt(const char *name)
+{
+    return name && strncmp(name, INTERRUPT_KEY, sizeof(INTERRUPT_KEY) - 1) == 0;
+}
+
+static int locks_getxattr(struct xlator *xl, struct call *call, const struct getxattr_args *in,
+                          struct getxattr_reply *out)
+{
+    if (asks_interrupt(in->name))
+        return interrupt_wait(xl, call, in->inode, in->name + sizeof(INTERRUPT_KEY) - 1, &out->dict);
+    return fop_getxattr(first_child(xl), call, in, out);
+}
+
+static int locks_fgetxattr(struct xlator *xl, struct call *call, const struct fgetxattr_args *in,
+                           struct fgetxattr_reply *out)
+{
+    if (asks_interrupt(in->name))
+        return interrupt_wait(xl, call, in->fd->inode, in->name + sizeof(INTERRUPT_KEY) - 1,
+                              &out->dict);
+    return fop_fgetxattr(first_child(xl), call, in, out);
+}
+
 /* --- ends ------------------------------------------------------------------------------------ */
 static void drop_client_locked(struct xlator *xl, struct held *held)
 {
@@ -498,5 +580,7 @@ const struct xlator_type xlator_features_locks = {
         .fentrylk = locks_fentrylk,
         .lookup = locks_lookup,
         .getactivelk = locks_getactivelk,
+        .getxattr = locks_getxattr,
+        .fgetxattr = locks_fgetxattr,
     },
 };

@@ -12,7 +12,7 @@ enum {
     DOMAIN_BYTES_MAX = 1024,
 };
 
-enum held_kind { HELD_POSIX, HELD_INODELK, HELD_ENTRYLK };
+enum held_kind { HELD_POSIX, HELD_FLOCK, HELD_INODELK, HELD_ENTRYLK };
 
 /* A lock, granted or waited for. `end` is inclusive; a lock to the end of the file ends at
  * UINT64_MAX. */
@@ -29,6 +29,7 @@ struct held {
     uint32_t type;               /* RANGE_READ, RANGE_WRITE; while waiting also */
     uint64_t start, end;
     uint32_t pid;
+    int32_t caller_pid;          /* of the call that asked */
     const struct fd *fd;         /* posix: through which it was taken; compared, never followed */
     const char *domain;          /* inodelk, entrylk: interned in the inode */
     char *name;                  /* entrylk: NULL is the whole directory */

@@ -8,7 +8,7 @@
 /* --- ranges ---------------------------------------------------------------------------------- */
 static bool is_owners(const struct held *held, const struct held *want)
 {
-    return held->kind == HELD_POSIX && held->client == want->client &&
+    return held->kind == want->kind && held->client == want->client &&
            lkowner_equal(&held->owner, &want->owner);
 }
 
@@ -17,6 +17,7 @@ static struct held *piece_of(struct held *want, const struct held *from, uint64_
     struct held *piece = want->spare[0] ? TAKE(want->spare[0]) : TAKE(want->spare[1]);
 
     assert(piece); /* one range cuts at most two others in two pieces to keep */
+    piece->kind = from->kind;
     piece->client = from->client;
     piece->inode = from->inode;
     piece->owner = from->owner;

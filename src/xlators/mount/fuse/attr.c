@@ -9,7 +9,9 @@
 
 #include "core/env.h"
 
-enum { BLOCK_BYTES = 128 * 1024 }; /* st_blksize: what programs size their buffers by */
+enum {
+    BLOCK_BYTES = 128 * 1024
+}; /* st_blksize: what programs size their buffers by */
 
 #define STATX_BTIME_BIT 0x800u
 #define STATX_BASIC_BITS 0x7ffu
@@ -331,15 +333,16 @@ int statfs_run(struct request *req)
     int ret = fop_statfs(fuse_child(req->fuse), &req->call, &args, &reply);
     const struct fsstat *stat = &reply.statfs;
     struct fuse_statfs_out out = { .st = {
-        .blocks = stat->blocks,
-        .bfree = stat->bfree,
-        .bavail = stat->bavail,
-        .files = stat->files,
-        .ffree = stat->ffree,
-        .bsize = (uint32_t)stat->bsize,
-        .namelen = (uint32_t)stat->namemax,
-        .frsize = (uint32_t)(stat->frsize ? stat->frsize : stat->bsize),
-    } };
+                                       .blocks = stat->blocks,
+                                       .bfree = stat->bfree,
+                                       .bavail = stat->bavail,
+                                       .files = stat->files,
+                                       .ffree = stat->ffree,
+                                       .bsize = (uint32_t)stat->bsize,
+                                       .namelen = (uint32_t)stat->namemax,
+                                       .frsize = (uint32_t)(stat->frsize ? stat->frsize
+                                                                         : stat->bsize),
+                                   } };
 
     statfs_reply_fini(&reply);
     return ret < 0 ? ret : request_reply(req, &out, sizeof(out));

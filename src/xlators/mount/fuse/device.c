@@ -90,8 +90,9 @@ int device_start(struct fuse *fuse, int fd, struct lane *lane)
 {
     struct device *device = &fuse->devices[fuse->device_count];
 
-    *device = (struct device){ .fuse = fuse, .fd = fd, .lane = lane,
-                               .landing = buf_get(FUSE_REQUEST_BYTES_MAX) };
+    *device = (struct device){
+        .fuse = fuse, .fd = fd, .lane = lane, .landing = buf_get(FUSE_REQUEST_BYTES_MAX)
+    };
     {
         HOLD(&fuse->mutex);
         fuse->readers++;

@@ -84,7 +84,8 @@ static void plus_fill(struct listing *list, const struct dirent_entry *entry, ui
 static uint64_t entry_ino(const struct listing *list, const struct dirent_entry *entry)
 {
     static const struct iatt none;
-    const struct iatt *stat = entry->stat && !gfid_is_null(&entry->stat->gfid) ? entry->stat : &none;
+    const struct iatt *stat = entry->stat && !gfid_is_null(&entry->stat->gfid) ? entry->stat
+                                                                               : &none;
 
     if (stat == &none)
         return entry->ino;
@@ -96,8 +97,10 @@ static bool listing_add(struct listing *list, const struct dirent_entry *entry)
     size_t name_bytes = strlen(entry->name);
     size_t before = list->plus ? sizeof(struct fuse_entry_out) : 0;
     size_t bytes = FUSE_DIRENT_ALIGN(before + FUSE_NAME_OFFSET + name_bytes);
-    struct fuse_dirent dirent = { .ino = entry_ino(list, entry), .off = entry->off,
-                                  .namelen = (uint32_t)name_bytes, .type = entry->type };
+    struct fuse_dirent dirent = { .ino = entry_ino(list, entry),
+                                  .off = entry->off,
+                                  .namelen = (uint32_t)name_bytes,
+                                  .type = entry->type };
     uint8_t *at = list->data + list->bytes;
 
     if (bytes > list->room - list->bytes)

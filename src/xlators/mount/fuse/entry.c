@@ -135,8 +135,11 @@ int mknod_run(struct request *req)
     AUTO(dict) xdata = gfid_request();
     if (!xdata)
         return -ENOMEM;
-    unsigned major = (in->rdev >> 8) & 0xfff, minor = (in->rdev & 0xff) | (in->rdev >> 12 & 0xfff00);
-    struct mknod_args args = { .parent = request_inode(req), .name = name, .xdata = xdata,
+    unsigned major = (in->rdev >> 8) & 0xfff,
+             minor = (in->rdev & 0xff) | (in->rdev >> 12 & 0xfff00);
+    struct mknod_args args = { .parent = request_inode(req),
+                               .name = name,
+                               .xdata = xdata,
                                .mode = mode_masked(req, in->mode, in->umask),
                                .dev = makedev(major, minor) };
     struct mknod_reply out = {};
@@ -158,7 +161,9 @@ int mkdir_run(struct request *req)
     AUTO(dict) xdata = gfid_request();
     if (!xdata)
         return -ENOMEM;
-    struct mkdir_args args = { .parent = request_inode(req), .name = name, .xdata = xdata,
+    struct mkdir_args args = { .parent = request_inode(req),
+                               .name = name,
+                               .xdata = xdata,
                                .mode = mode_masked(req, in->mode & 07777, in->umask) };
     struct mkdir_reply out = {};
     ret = fop_mkdir(fuse_child(req->fuse), &req->call, &args, &out);
@@ -181,8 +186,9 @@ int symlink_run(struct request *req)
     AUTO(dict) xdata = gfid_request();
     if (!xdata)
         return -ENOMEM;
-    struct symlink_args args = { .parent = request_inode(req), .name = name, .target = target,
-                                 .xdata = xdata };
+    struct symlink_args args = {
+        .parent = request_inode(req), .name = name, .target = target, .xdata = xdata
+    };
     struct symlink_reply out = {};
     ret = fop_symlink(fuse_child(req->fuse), &req->call, &args, &out);
     struct iatt stat = out.stat;
@@ -203,7 +209,8 @@ static int create_reply_send(struct request *req, const struct iatt *stat, struc
         return ret;
     fd_bind(handle->fd, inode); /* the leaf has done it, or nobody */
     out.open = (struct fuse_open_out){ .fh = (uint64_t)(uintptr_t)handle,
-                                       .open_flags = fuse_open_flags(req->fuse, handle->fd->flags) };
+                                       .open_flags = fuse_open_flags(req->fuse,
+                                                                     handle->fd->flags) };
     ret = request_reply(req, &out, sizeof(out));
     if (ret < 0)
         inode_lookups_drop(inode, 1);
@@ -216,9 +223,12 @@ static int create_file(struct request *req, const char *name, struct fd *fd, str
     AUTO(dict) xdata = gfid_request();
     if (!xdata)
         return -ENOMEM;
-    struct create_args args = { .parent = request_inode(req), .fd = fd, .flags = fd->flags,
+    struct create_args args = { .parent = request_inode(req),
+                                .fd = fd,
+                                .flags = fd->flags,
                                 .mode = mode_masked(req, in->mode, in->umask) | S_IFREG,
-                                .name = name, .xdata = xdata };
+                                .name = name,
+                                .xdata = xdata };
     struct create_reply out = {};
     int ret = fop_create(fuse_child(req->fuse), &req->call, &args, &out);
 

@@ -11,7 +11,8 @@
 #include "xlators/mount/fuse/lock.h"
 
 enum {
-    COPY_BYTES_MAX = 64 << 20, /* of one COPY_FILE_RANGE: it cannot be interrupted; short is allowed */
+    COPY_BYTES_MAX = 64
+                     << 20, /* of one COPY_FILE_RANGE: it cannot be interrupted; short is allowed */
     SEEK_WHAT_DATA = 0,
     SEEK_WHAT_HOLE = 1,
 };
@@ -22,8 +23,9 @@ uint32_t fuse_child_flags(const struct fuse *fuse, uint32_t flags)
     if (!(fuse->flags & FUSE_WRITEBACK_CACHE))
         return flags;
     if ((flags & O_ACCMODE) == O_WRONLY)
-        flags = (flags & ~(uint32_t)O_ACCMODE) | O_RDWR; /* a page that is written in part is read */
-    return flags & ~(uint32_t)O_APPEND;                  /* the kernel knows where the end is */
+        flags = (flags & ~(uint32_t)O_ACCMODE) |
+                O_RDWR;                 /* a page that is written in part is read */
+    return flags & ~(uint32_t)O_APPEND; /* the kernel knows where the end is */
 }
 
 uint32_t fuse_open_flags(const struct fuse *fuse, uint32_t flags)
@@ -101,7 +103,8 @@ int read_run(struct request *req)
 {
     const struct fuse_read_in *in = request_in(req);
     struct fd *fd = handle_of(in->fh)->fd;
-    struct readv_args args = { .fd = fd, .offset = in->offset,
+    struct readv_args args = { .fd = fd,
+                               .offset = in->offset,
                                .flags = fuse_child_flags(req->fuse, in->flags),
                                .size = MIN(in->size, (uint32_t)FUSE_REQUEST_BYTES_MAX) };
     struct readv_reply out = {};
@@ -121,7 +124,8 @@ int read_run(struct request *req)
 static int write_data(struct request *req, struct fd *fd, struct iatt *ret_stat)
 {
     const struct fuse_write_in *in = request_in(req);
-    struct writev_args args = { .fd = fd, .offset = in->offset,
+    struct writev_args args = { .fd = fd,
+                                .offset = in->offset,
                                 .flags = fuse_child_flags(req->fuse, in->flags) };
     struct writev_reply out = {};
 

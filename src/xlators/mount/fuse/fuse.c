@@ -45,8 +45,8 @@ static void clones_start(struct fuse *fuse)
     for (unsigned i = 1; i < wanted; i++) {
         int fd = mount_clone(fuse->devices[0].fd);
         if (fd < 0 || device_start(fuse, fd, lane_get(i % lanes)) < 0) {
-            log_warn(fuse->xl, fd, "only %u of %u readers: the kernel does not clone the connection", i,
-                     wanted);
+            log_warn(fuse->xl, fd,
+                     "only %u of %u readers: the kernel does not clone the connection", i, wanted);
             return;
         }
     }
@@ -72,9 +72,13 @@ int fuse_mount(struct fuse_mount_config *config, struct graph *graph, struct fus
         return ret;
 
     struct mount_request request = {
-        .mountpoint = config->mountpoint, .source = config->source, .error = config->error,
-        .options = fuse->options.mountopts, .read_only = fuse->options.read_only,
-        .acl = fuse->options.acl, .max_read = FUSE_REQUEST_BYTES_MAX,
+        .mountpoint = config->mountpoint,
+        .source = config->source,
+        .error = config->error,
+        .options = fuse->options.mountopts,
+        .read_only = fuse->options.read_only,
+        .acl = fuse->options.acl,
+        .max_read = FUSE_REQUEST_BYTES_MAX,
     };
     hop(pool_default(), mount_job, &request);
     fuse->mountpoint = request.path;
@@ -156,8 +160,9 @@ static struct unmount *unmount_new(struct fuse *fuse, bool force)
     struct unmount *job = calloc(1, sizeof(*job));
     if (!job)
         return NULL;
-    *job = (struct unmount){ .fuse = fuse, .dev = fuse->mount_dev, .force = force,
-                             .mountpoint = strdup(fuse->mountpoint) };
+    *job = (struct unmount){
+        .fuse = fuse, .dev = fuse->mount_dev, .force = force, .mountpoint = strdup(fuse->mountpoint)
+    };
     if (!job->mountpoint || fiber_start("fuse unmount", unmount_fiber, job) < 0) {
         unmount_free(job);
         return NULL;
@@ -332,15 +337,17 @@ static void fuse_dump(struct xlator *xl, struct dump *dump)
 
 #define FIELD(name) options.name
 static const struct option fuse_options[] = {
-    OPTION_STR(struct fuse, FIELD(direct_io_mode), "direct-io-mode",
-               .help = "enable: every open bypasses the page cache; disable: none; auto: those with "
-                       "O_DIRECT."),
+    OPTION_STR(
+        struct fuse, FIELD(direct_io_mode), "direct-io-mode",
+        .help = "enable: every open bypasses the page cache; disable: none; auto: those with "
+                "O_DIRECT."),
     OPTION_PATH(struct fuse, FIELD(mountpoint), "mountpoint", .aliases = { "mount-point" },
                 .help = "Where it is mounted."),
     OPTION_NONE(OPT_PATH, "dump-fuse", .aliases = { "fuse-dumpfile" },
                 .help = "No effect: strace or the kernel's tracepoints show the requests."),
     OPTION_DOUBLE(struct fuse, FIELD(attribute_timeout), "attribute-timeout", .fallback = "1.0",
-                  .min = 0, .max = 1e9, .help = "How long the kernel believes attributes, in seconds."),
+                  .min = 0, .max = 1e9,
+                  .help = "How long the kernel believes attributes, in seconds."),
     OPTION_DOUBLE(struct fuse, FIELD(entry_timeout), "entry-timeout", .fallback = "1.0", .min = 0,
                   .max = 1e9, .help = "How long the kernel believes names, in seconds."),
     OPTION_DOUBLE(struct fuse, FIELD(negative_timeout), "negative-timeout", .fallback = "0.0",
@@ -352,7 +359,8 @@ static const struct option fuse_options[] = {
                .help = "Process id in whose name all requests are sent (internal clients)."),
     OPTION_INT(struct fuse, FIELD(uid_map_root), "uid-map-root",
                .help = "This user's requests are sent as root's."),
-    OPTION_NONE(OPT_BOOL, "sync-to-mount", .help = "No effect: the mount is always complete first."),
+    OPTION_NONE(OPT_BOOL, "sync-to-mount",
+                .help = "No effect: the mount is always complete first."),
     OPTION_BOOL(struct fuse, FIELD(read_only), "read-only", .fallback = "false",
                 .help = "Mount read-only."),
     OPTION_BOOL(struct fuse, FIELD(keep_cache), "fopen-keep-cache", .fallback = "false",
@@ -394,14 +402,16 @@ static const struct option fuse_options[] = {
                .help = "Granularity of time stamps that the kernel makes itself, in ns; 0: 1."),
     OPTION_NONE(OPT_BOOL, "flush-handle-interrupt", .fallback = "false",
                 .help = "No effect: every request of a killed process can be given up."),
-    OPTION_NONE(OPT_INT, "lru-limit", .fallback = "65536",
-                .help = "No effect: only inodes that the kernel uses are kept, and they are small."),
+    OPTION_NONE(
+        OPT_INT, "lru-limit", .fallback = "65536",
+        .help = "No effect: only inodes that the kernel uses are kept, and they are small."),
     OPTION_NONE(OPT_INT, "invalidate-limit", .fallback = "0",
                 .help = "No effect: the kernel is never asked in bulk to forget."),
     OPTION_BOOL(struct fuse, FIELD(auto_invalidation), "auto-invalidation", .fallback = "true",
                 .help = "The kernel drops a file's pages when its time or size changed elsewhere."),
     OPTION_NONE(OPT_INT, "fuse-dev-eperm-ratelimit-ns", .fallback = "10000000", .min = 0,
-                .max = 1000000000, .help = "No effect: reading the device is not retried on EPERM."),
+                .max = 1000000000,
+                .help = "No effect: reading the device is not retried on EPERM."),
     OPTION_END,
 };
 

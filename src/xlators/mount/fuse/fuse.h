@@ -16,11 +16,13 @@
 
 struct fuse;
 
-enum { FUSE_ERROR_SIZE = 512 };
+enum {
+    FUSE_ERROR_SIZE = 512
+};
 
 struct fuse_mount_config {
     const char *mountpoint;
-    const char *source;  /* shown in the mount table ("server:/volume"): --fs-display-name */
+    const char *source; /* shown in the mount table ("server:/volume"): --fs-display-name */
     /* Called once, on a fiber, when the kernel ended the connection by itself (umount(8), abort);
      * not because of fuse_unmount, which is still to be called. */
     void (*ended)(void *arg);

@@ -63,6 +63,7 @@ struct wire_copy_file_range_out {
 _Static_assert(sizeof(struct fuse_in_header) == WIRE_HEADER, "wire size");
 _Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_write_in) == WIRE_WRITE_HEADERS,
                "wire size");
-_Static_assert(sizeof(struct fuse_init_in) == 64 && sizeof(struct fuse_init_out) == 64, "wire size");
+_Static_assert(sizeof(struct fuse_init_in) == 64 && sizeof(struct fuse_init_out) == 64,
+               "wire size");
 _Static_assert(sizeof(struct wire_statx_out) == 288, "wire size");
 _Static_assert(sizeof(struct fuse_entry_out) == 128, "wire size");

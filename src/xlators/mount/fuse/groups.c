@@ -148,7 +148,10 @@ static void cache_store(struct group_cache *cache, int32_t pid, uint32_t uid, ui
     struct group_entry *entry = &cache->entries[(uint32_t)pid % GROUPS_CACHED];
     list->refs++;
     group_list_unref(entry->list);
-    *entry = (struct group_entry){ .pid = pid, .uid = uid, .gid = gid, .list = list,
+    *entry = (struct group_entry){ .pid = pid,
+                                   .uid = uid,
+                                   .gid = gid,
+                                   .list = list,
                                    .until_ns = env_now_ns() + cache->lifetime_ns };
 }
 

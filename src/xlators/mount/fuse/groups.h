@@ -15,7 +15,10 @@
 
 #include "core/auto.h"
 
-enum { GROUPS_CACHED = 256, GROUPS_MAX = 65536 };
+enum {
+    GROUPS_CACHED = 256,
+    GROUPS_MAX = 65536
+};
 
 struct group_list {
     _Atomic uint32_t refs;

@@ -71,7 +71,7 @@ struct fd *handle_fd_of(struct fuse *fuse, const struct inode *inode)
 
     HOLD(&fuse->handles_mutex);
     TAILQ_FOREACH(handle, &fuse->handles, link)
-        if (handle->fd->inode == inode)
-            return fd_ref(handle->fd);
+    if (handle->fd->inode == inode)
+        return fd_ref(handle->fd);
     return NULL;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* INIT: what kernel and we agree on. Only what the kernel offers is taken. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
 #include "core/env.h"
 #include "xlators/mount/fuse/attr.h"
+#include "xlators/mount/fuse/lock.h"
 
 enum {
     PAGE_BYTES = 4096,
@@ -30,6 +32,41 @@ static uint64_t flags_wanted(const struct fuse_options *options)
     if (options->writeback_cache)
         flags |= FUSE_WRITEBACK_CACHE;
     return flags;
+}
+
+/* A volume without features/locks: the kernel had better keep locks itself, for this mount alone, than
+ * that every program fails. Asked of the root, since INIT comes before the first file. */
+static int lock_probe(struct request *req)
+{
+    struct xlator *child = fuse_child(req->fuse);
+    AUTO(fd) fd = fd_new(req->fuse->root, O_RDONLY | O_DIRECTORY, req->call.pid);
+    if (!fd)
+        return -ENOMEM;
+    fd->is_dir = true;
+    struct opendir_args open = { .inode = fd->inode, .fd = fd };
+    struct opendir_reply opened = {};
+    int ret = fop_opendir(child, &req->call, &open, &opened);
+    opendir_reply_fini(&opened);
+    if (ret < 0)
+        return ret;
+
+    struct lk_args args = { .fd = fd, .cmd = LK_GET, .type = LOCK_READ, .lock.type = LOCK_READ };
+    struct lk_reply out = {};
+    request_owner(req, 0);
+    args.lock.owner = req->call.owner;
+    ret = fop_lk(child, &req->call, &args, &out);
+    lk_reply_fini(&out);
+    return ret;
+}
+
+static bool volume_has_locks(struct request *req)
+{
+    int ret = req->fuse->up ? lock_probe(req) : 0;
+
+    if (ret != -ENOSYS && ret != -EOPNOTSUPP)
+        return true;
+    log_info(req->fuse->xl, 0, "the volume has no locks: those of this mount are its own");
+    return false;
 }
 
 static uint64_t flags_offered(const struct fuse_init_in *in)
@@ -105,15 +142,19 @@ int init_run(struct request *req)
     if (in.major != MAJOR)
         return other_major_run(req, in.major);
     if (in.minor < WIRE_MINOR_MIN) {
-        log_error(fuse->xl, 0, "the kernel's FUSE protocol 7.%u is too old: 7.%u (Linux 3.15) is needed",
+        log_error(fuse->xl, 0,
+                  "the kernel's FUSE protocol 7.%u is too old: 7.%u (Linux 3.15) is needed",
                   in.minor, WIRE_MINOR_MIN);
         fuse_agreed(fuse, true);
         return -EPROTO;
     }
     fuse->minor = MIN(in.minor, (uint32_t)WIRE_MINOR);
     fuse->flags = flags_offered(&in) & flags_wanted(&fuse->options);
+    if ((fuse->flags & (FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS)) && !volume_has_locks(req))
+        fuse->flags &= ~(uint64_t)(FUSE_POSIX_LOCKS | FUSE_FLOCK_LOCKS);
     if (fuse->options.acl && !(fuse->flags & FUSE_POSIX_ACL))
-        log_warn(fuse->xl, 0, "this kernel does not check ACLs on FUSE: they are shown, not enforced");
+        log_warn(fuse->xl, 0,
+                 "this kernel does not check ACLs on FUSE: they are shown, not enforced");
     init_fill(fuse, &in, &out);
     int ret = request_reply(req, &out, sizeof(out));
     if (ret == 0) {

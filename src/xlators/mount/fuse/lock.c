@@ -10,19 +10,17 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-enum { LK_GET = 0, LK_SET = 1, LK_SET_WAIT = 2 };
-
 /* --- owners ---------------------------------------------------------------------------------------------- */
-static int handle_owner_add(struct handle *handle, uint64_t owner)
+static int handle_owner_add(struct handle *handle, uint64_t owner, bool is_flock)
 {
     HOLD(&handle->mutex);
     for (struct handle_owner *at = handle->owners; at; at = at->next)
-        if (at->owner == owner)
+        if (at->owner == owner && at->is_flock == is_flock)
             return 0;
     struct handle_owner *added = malloc(sizeof(*added));
     if (!added)
         return -ENOMEM;
-    *added = (struct handle_owner){ .owner = owner, .next = handle->owners };
+    *added = (struct handle_owner){ .owner = owner, .is_flock = is_flock, .next = handle->owners };
     handle->owners = added;
     return 0;
 }
@@ -66,12 +64,18 @@ static void lock_read(const struct fuse_lk_in *in, struct lock *lock)
     lock->pid = in->lk.pid;
 }
 
-static int lock_do(struct request *req, struct fd *fd, uint32_t cmd, const struct lock *lock,
-                   struct lock *ret_lock)
+static int lock_do(struct request *req, struct fd *fd, uint32_t cmd, bool is_flock,
+                   const struct lock *lock, struct lock *ret_lock)
 {
-    struct lk_args args = { .fd = fd, .cmd = cmd, .type = lock->type, .lock = *lock };
+    AUTO(dict) xdata = is_flock ? dict_new() : NULL;
+    struct lk_args args = {
+        .fd = fd, .cmd = cmd, .type = lock->type, .lock = *lock, .xdata = xdata
+    };
     struct lk_reply out = {};
 
+    /* for our bricks: the wire itself does not tell flock from fcntl */
+    if (is_flock && (!xdata || dict_set_int(xdata, "mortar.flock", 1) < 0))
+        return -ENOLCK;
     args.lock.owner = req->call.owner;
     int ret = fop_lk(fuse_child(req->fuse), &req->call, &args, &out);
     *ret_lock = out.lock;
@@ -86,7 +90,7 @@ int getlk_run(struct request *req)
 
     lock_read(in, &lock);
     request_owner(req, in->owner);
-    int ret = lock_do(req, handle_of(in->fh)->fd, LK_GET, &lock, &found);
+    int ret = lock_do(req, handle_of(in->fh)->fd, LK_GET, false, &lock, &found);
     if (ret < 0)
         return ret;
     struct fuse_lk_out out = { .lk = { .type = found.type, .pid = found.pid } };
@@ -110,10 +114,10 @@ static int lock_set(struct request *req, uint32_t cmd)
         /* before it is granted: whatever happens then, the last close gives it back */
         ret = inode_mark_locked(req->fuse, handle->fd->inode);
         if (ret == 0)
-            ret = handle_owner_add(handle, in->owner);
+            ret = handle_owner_add(handle, in->owner, in->lk_flags & FUSE_LK_FLOCK);
     }
     if (ret == 0)
-        ret = lock_do(req, handle->fd, cmd, &lock, &unused);
+        ret = lock_do(req, handle->fd, cmd, in->lk_flags & FUSE_LK_FLOCK, &lock, &unused);
     return ret < 0 ? ret : request_reply(req, NULL, 0);
 }
 
@@ -135,6 +139,6 @@ void handle_unlock_all(struct request *req, struct handle *handle)
     for (struct handle_owner *owner = handle->owners; owner; owner = owner->next) {
         request_owner(req, owner->owner);
         /* a failure is the brick's loss of the file, and of its locks */
-        (void)lock_do(req, handle->fd, LK_SET, &whole, &unused);
+        (void)lock_do(req, handle->fd, LK_SET, owner->is_flock, &whole, &unused);
     }
 }

@@ -8,6 +8,12 @@
 
 #include "xlators/mount/fuse/request.h"
 
+enum {
+    LK_GET = 0,
+    LK_SET = 1,
+    LK_SET_WAIT = 2
+}; /* lk_args.cmd */
+
 /* true: that owner had taken locks through this handle. */
 bool handle_owner_remove(struct handle *handle, uint64_t owner) nowait;
 /* Unlocks for the owners that are left. */

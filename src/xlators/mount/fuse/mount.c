@@ -14,7 +14,9 @@
 
 #include "xlators/mount/fuse/fuse_wire.h"
 
-enum { DATA_SIZE = 4096 };
+enum {
+    DATA_SIZE = 4096
+};
 #define DEVICE "/dev/fuse"
 #define TYPE "fuse.glusterfs"
 
@@ -108,12 +110,14 @@ static int device_open(struct mount_request *request)
     case -ENOENT:
     case -ENODEV:
     case -ENXIO:
-        return fail(request, -ENODEV, DEVICE " is missing: load the kernel's fuse module (modprobe "
-                                      "fuse), or give the device to this container");
+        return fail(request, -ENODEV,
+                    DEVICE " is missing: load the kernel's fuse module (modprobe "
+                           "fuse), or give the device to this container");
     case -EPERM:
     case -EACCES:
-        return fail(request, -EPERM, DEVICE " may not be opened: mount as root, and allow the device "
-                                     "in this container");
+        return fail(request, -EPERM,
+                    DEVICE " may not be opened: mount as root, and allow the device "
+                           "in this container");
     default:
         return fail(request, ret, "cannot open " DEVICE);
     }
@@ -128,7 +132,8 @@ static int mountpoint_check(struct mount_request *request, mode_t *ret_mode)
         if (ret == -ENOENT)
             return fail(request, ret, "there is no such directory");
         if (ret == -ENOTCONN)
-            return fail(request, -EBUSY, "a dead mount is there (its daemon is gone): umount it first");
+            return fail(request, -EBUSY,
+                        "a dead mount is there (its daemon is gone): umount it first");
         return fail(request, ret, strerror(-ret));
     }
     if (!S_ISDIR(st.st_mode))

@@ -13,13 +13,13 @@
 
 struct mount_request {
     const char *mountpoint, *source;
-    const char *options;      /* --fuse-mountopts; NULL: none */
+    const char *options; /* --fuse-mountopts; NULL: none */
     bool read_only, acl;
     uint32_t max_read;
-    int fd;                   /* result: the connection */
-    uint64_t dev;             /* result: st_dev of the mount */
-    char *path;               /* result, owned: the mount point as the mount table shows it */
-    char *error;              /* FUSE_ERROR_SIZE */
+    int fd;       /* result: the connection */
+    uint64_t dev; /* result: st_dev of the mount */
+    char *path;   /* result, owned: the mount point as the mount table shows it */
+    char *error;  /* FUSE_ERROR_SIZE */
 };
 must_check int mount_do(struct mount_request *request);
 /* One more descriptor of the same connection. */

@@ -17,9 +17,9 @@ enum {
 static const struct operation operations[] = {
     [FUSE_LOOKUP] = { "LOOKUP", lookup_run, 2, OP_GROUPS },
     [FUSE_FORGET] = { "FORGET", forget_run, IN(forget_in), OP_INLINE | OP_NO_REPLY },
-    [FUSE_GETATTR] = { "GETATTR", getattr_run, IN(getattr_in), 0 },
-    [FUSE_SETATTR] = { "SETATTR", setattr_run, IN(setattr_in), OP_GROUPS },
-    [FUSE_READLINK] = { "READLINK", readlink_run, 0, OP_GROUPS },
+    [FUSE_GETATTR] = { "GETATTR", getattr_run, IN(getattr_in), OP_INODE },
+    [FUSE_SETATTR] = { "SETATTR", setattr_run, IN(setattr_in), OP_GROUPS | OP_INODE },
+    [FUSE_READLINK] = { "READLINK", readlink_run, 0, OP_GROUPS | OP_INODE },
     [FUSE_SYMLINK] = { "SYMLINK", symlink_run, 4, OP_GROUPS },
     [FUSE_MKNOD] = { "MKNOD", mknod_run, IN(mknod_in) + 2, OP_GROUPS },
     [FUSE_MKDIR] = { "MKDIR", mkdir_run, IN(mkdir_in) + 2, OP_GROUPS },
@@ -27,26 +27,27 @@ static const struct operation operations[] = {
     [FUSE_RMDIR] = { "RMDIR", rmdir_run, 2, OP_GROUPS },
     [FUSE_RENAME] = { "RENAME", rename_run, IN(rename_in) + 4, OP_GROUPS },
     [FUSE_LINK] = { "LINK", link_run, IN(link_in) + 2, OP_GROUPS },
-    [FUSE_OPEN] = { "OPEN", open_run, IN(open_in), OP_GROUPS },
+    [FUSE_OPEN] = { "OPEN", open_run, IN(open_in), OP_GROUPS | OP_INODE },
     [FUSE_READ] = { "READ", read_run, IN(read_in), 0 },
     [FUSE_WRITE] = { "WRITE", write_run, IN(write_in), 0 },
-    [FUSE_STATFS] = { "STATFS", statfs_run, 0, 0 },
+    [FUSE_STATFS] = { "STATFS", statfs_run, 0, OP_INODE },
     [FUSE_RELEASE] = { "RELEASE", release_run, IN(release_in), 0 },
     [FUSE_FSYNC] = { "FSYNC", fsync_run, IN(fsync_in), 0 },
-    [FUSE_SETXATTR] = { "SETXATTR", setxattr_run, WIRE_SETXATTR_IN_COMPAT + 2, OP_GROUPS },
-    [FUSE_GETXATTR] = { "GETXATTR", getxattr_run, IN(getxattr_in) + 2, OP_GROUPS },
-    [FUSE_LISTXATTR] = { "LISTXATTR", listxattr_run, IN(getxattr_in), OP_GROUPS },
-    [FUSE_REMOVEXATTR] = { "REMOVEXATTR", removexattr_run, 2, OP_GROUPS },
+    [FUSE_SETXATTR] = { "SETXATTR", setxattr_run, WIRE_SETXATTR_IN_COMPAT + 2,
+                        OP_GROUPS | OP_INODE },
+    [FUSE_GETXATTR] = { "GETXATTR", getxattr_run, IN(getxattr_in) + 2, OP_GROUPS | OP_INODE },
+    [FUSE_LISTXATTR] = { "LISTXATTR", listxattr_run, IN(getxattr_in), OP_GROUPS | OP_INODE },
+    [FUSE_REMOVEXATTR] = { "REMOVEXATTR", removexattr_run, 2, OP_GROUPS | OP_INODE },
     [FUSE_FLUSH] = { "FLUSH", flush_run, IN(flush_in), 0 },
     [FUSE_INIT] = { "INIT", init_run, 16, OP_EARLY },
-    [FUSE_OPENDIR] = { "OPENDIR", opendir_run, IN(open_in), OP_GROUPS },
+    [FUSE_OPENDIR] = { "OPENDIR", opendir_run, IN(open_in), OP_GROUPS | OP_INODE },
     [FUSE_READDIR] = { "READDIR", readdir_run, IN(read_in), 0 },
     [FUSE_RELEASEDIR] = { "RELEASEDIR", releasedir_run, IN(release_in), 0 },
     [FUSE_FSYNCDIR] = { "FSYNCDIR", fsyncdir_run, IN(fsync_in), 0 },
     [FUSE_GETLK] = { "GETLK", getlk_run, IN(lk_in), 0 },
     [FUSE_SETLK] = { "SETLK", setlk_run, IN(lk_in), 0 },
     [FUSE_SETLKW] = { "SETLKW", setlkw_run, IN(lk_in), OP_SIGNALS },
-    [FUSE_ACCESS] = { "ACCESS", access_run, IN(access_in), OP_GROUPS },
+    [FUSE_ACCESS] = { "ACCESS", access_run, IN(access_in), OP_GROUPS | OP_INODE },
     [FUSE_CREATE] = { "CREATE", create_run, IN(create_in) + 2, OP_GROUPS },
     [FUSE_INTERRUPT] = { "INTERRUPT", interrupt_run, IN(interrupt_in), OP_INLINE | OP_NO_REPLY },
     [FUSE_BMAP] = { "BMAP", unsupported_run, 0, OP_EARLY },
@@ -62,7 +63,7 @@ static const struct operation operations[] = {
     [FUSE_COPY_FILE_RANGE] = { "COPY_FILE_RANGE", copy_file_range_run, IN(copy_file_range_in), 0 },
     [FUSE_SYNCFS] = { "SYNCFS", unsupported_run, 0, OP_EARLY },
     [FUSE_TMPFILE] = { "TMPFILE", unsupported_run, 0, OP_EARLY },
-    [WIRE_STATX] = { "STATX", statx_run, sizeof(struct wire_statx_in), 0 },
+    [WIRE_STATX] = { "STATX", statx_run, sizeof(struct wire_statx_in), OP_INODE },
     [WIRE_COPY_FILE_RANGE_64] = { "COPY_FILE_RANGE_64", copy_file_range_64_run,
                                   IN(copy_file_range_in), 0 },
 };
@@ -100,14 +101,14 @@ int interrupt_run(struct request *req)
     if (request_interrupt(req->fuse, in->unique) || req->fuse->device_count == 1)
         return 0; /* found, or answered meanwhile */
     /* Another reader holds it and has not come to register it: the kernel shall say it again. */
-    req->replied = false;
     return -EAGAIN;
 }
 
 /* --- in flight ---------------------------------------------------------------------------------------- */
 static struct pending *pending_of(struct fuse *fuse, uint64_t unique)
 {
-    return &fuse->pending[(unique >> 1) % FUSE_PENDING_BUCKETS]; /* its lowest bit marks INTERRUPTs */
+    return &fuse->pending[(unique >> 1) %
+                          FUSE_PENDING_BUCKETS]; /* its lowest bit marks INTERRUPTs */
 }
 
 static void pending_add(struct request *req)
@@ -131,28 +132,49 @@ static struct request *pending_find_locked(struct pending *pending, uint64_t uni
     struct request *req;
 
     LIST_FOREACH(req, &pending->requests, link)
-        if (req->in.unique == unique)
-            return req;
+    if (req->in.unique == unique)
+        return req;
     return NULL;
 }
 
 /* A signal that the caller will handle must not end what is no wait for a lock: programs do not
- * expect EINTR from files. So others than SETLKW are ended only once the caller is being killed. */
+ * expect EINTR from files. All are watched from the first signal on: once the caller is being killed,
+ * the kernel is answered at once, whatever the child still waits for, so that the process can go. */
 struct watch {
     struct fuse *fuse;
     uint64_t unique;
     int32_t pid;
 };
 
-static bool watched_is_pending(const struct watch *watch, bool cancel)
+static bool watched_is_pending(const struct watch *watch)
+{
+    struct pending *pending = pending_of(watch->fuse, watch->unique);
+
+    HOLD(&pending->mutex);
+    return pending_find_locked(pending, watch->unique) != NULL;
+}
+
+/* The descriptor to answer on; -1: it is answered already. */
+static int watched_abandon(const struct watch *watch)
 {
     struct pending *pending = pending_of(watch->fuse, watch->unique);
 
     HOLD(&pending->mutex);
     struct request *req = pending_find_locked(pending, watch->unique);
-    if (req && cancel)
-        call_cancel_fire(&req->cancel);
-    return req != NULL;
+    if (!req || atomic_exchange(&req->replied, true))
+        return -1;
+    call_cancel_fire(&req->cancel);
+    return req->device->fd;
+}
+
+static void watched_kill(const struct watch *watch)
+{
+    struct fuse_out_header out = { .len = sizeof(out), .error = -EINTR, .unique = watch->unique };
+    struct iovec iov = { .iov_base = &out, .iov_len = sizeof(out) };
+    int fd = watched_abandon(watch);
+
+    if (fd >= 0)
+        (void)env_writev(fd, &iov, 1);
 }
 
 static void fiber_leave(struct fuse *fuse)
@@ -166,9 +188,9 @@ static void watch_run(void *arg)
 {
     AUTO_FREE struct watch *watch = arg;
 
-    while (watched_is_pending(watch, false)) {
+    while (watched_is_pending(watch)) {
         if (process_is_dying(watch->pid)) {
-            (void)watched_is_pending(watch, true);
+            watched_kill(watch);
             break;
         }
         env_sleep(WATCH_INTERVAL_NS);
@@ -204,7 +226,7 @@ bool request_interrupt(struct fuse *fuse, uint64_t unique)
             return false;
         if (req->operation->flags & OP_SIGNALS)
             call_cancel_fire(&req->cancel);
-        else if (!req->interrupted)
+        if (!req->interrupted)
             pid = (int32_t)req->in.pid;
         req->interrupted = true;
     }
@@ -219,7 +241,7 @@ void requests_cancel(struct fuse *fuse)
         struct request *req;
         HOLD(&fuse->pending[i].mutex);
         LIST_FOREACH(req, &fuse->pending[i].requests, link)
-            call_cancel_fire(&req->cancel);
+        call_cancel_fire(&req->cancel);
     }
 }
 
@@ -324,7 +346,8 @@ static int reply_write(struct request *req, int error, struct iovec *iov, int co
     for (int i = 1; i < count; i++)
         out.len += (uint32_t)iov[i].iov_len;
     iov[0] = (struct iovec){ .iov_base = &out, .iov_len = sizeof(out) };
-    req->replied = true;
+    if (atomic_exchange(&req->replied, true))
+        return -ENOENT; /* its caller was killed meanwhile */
     ssize_t ret = env_writev(req->device->fd, iov, count);
     return ret < 0 ? (int)ret : 0;
 }
@@ -333,7 +356,7 @@ int request_reply_iov(struct request *req, const struct iovec *iov, int count)
 {
     struct iovec all[1 + PAYLOAD_SEGS_MAX];
 
-    assert(count <= PAYLOAD_SEGS_MAX && !req->replied);
+    assert(count <= PAYLOAD_SEGS_MAX);
     memcpy(all + 1, iov, (size_t)count * sizeof(*iov));
     return reply_write(req, 0, all, count + 1);
 }
@@ -414,6 +437,13 @@ static int operation_run(struct request *req)
     return ret;
 }
 
+/* An inode that went away under its name: with ESTALE the kernel looks the name up anew (it may be
+ * another file's by now, as after a rename over it); ENOENT it would pass on. */
+static int error_of_inode(const struct request *req, int ret)
+{
+    return ret == -ENOENT && (req->operation->flags & OP_INODE) ? -ESTALE : ret;
+}
+
 static int request_run(struct request *req)
 {
     if (!req->operation)
@@ -423,7 +453,7 @@ static int request_run(struct request *req)
     if (req->operation->flags & OP_EARLY)
         return req->operation->run(req);
     int ret = gate_wait(req);
-    return ret < 0 ? ret : operation_run(req);
+    return ret < 0 ? ret : error_of_inode(req, operation_run(req));
 }
 
 static void request_fiber(void *arg)

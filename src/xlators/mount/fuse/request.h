@@ -16,11 +16,12 @@
 #include "xlators/mount/fuse/state.h"
 
 enum operation_flags {
-    OP_INLINE = 1,   /* by the reader itself: never waits */
-    OP_EARLY = 2,    /* does not need the child */
-    OP_GROUPS = 4,   /* what it does depends on the caller's groups */
-    OP_SIGNALS = 8,  /* any signal of the caller ends the wait; others only end when it dies */
+    OP_INLINE = 1,  /* by the reader itself: never waits */
+    OP_EARLY = 2,   /* does not need the child */
+    OP_GROUPS = 4,  /* what it does depends on the caller's groups */
+    OP_SIGNALS = 8, /* any signal of the caller ends the wait; others only end when it dies */
     OP_NO_REPLY = 16,
+    OP_INODE = 32, /* names no entry: "no such file" is about the inode that the kernel knew */
 };
 
 struct operation {
@@ -40,10 +41,11 @@ struct request {
     struct call call;
     struct call_cancel cancel;
     struct group_list *groups;
-    struct buf *landed;      /* WRITE: its data */
+    struct buf *landed; /* WRITE: its data */
     uint32_t landed_bytes;
     uint32_t body_bytes;
-    bool groups_remembered, replied, interrupted;
+    bool groups_remembered, interrupted;
+    _Atomic bool replied; /* by its handler, or for a caller that is being killed */
     struct fuse_in_header in;
     uint8_t body[] __attribute__((aligned(8))); /* NUL after its end */
 };
@@ -54,7 +56,7 @@ struct request *request_new(struct device *device, size_t bytes, int *ret);
 void request_free(struct request *req);
 /* Runs it: on this fiber when it is OP_INLINE, else on one of its own. */
 void request_start(struct request *req);
-/* INTERRUPT of the request with that unique. */
+/* INTERRUPT of the request with that unique: false when there is none. */
 bool request_interrupt(struct fuse *fuse, uint64_t unique);
 /* What the kernel still waits for gets -EINTR where it can: the mount ends. */
 void requests_cancel(struct fuse *fuse);
@@ -68,7 +70,8 @@ struct inode *request_inode(const struct request *req) nowait;
 /* The NUL-terminated text at *offset of the body; moves *offset behind it. NULL: malformed. */
 const char *request_text(const struct request *req, size_t *offset) nowait;
 /* The same for one component of a path: -EINVAL malformed or empty, -ENAMETOOLONG. */
-must_check int request_name(const struct request *req, size_t *offset, const char **ret_name) nowait;
+must_check int request_name(const struct request *req, size_t *offset, const char **ret_name)
+    nowait;
 static inline const void *request_in(const struct request *req)
 {
     return req->body;

@@ -21,14 +21,14 @@
 struct request;
 
 enum {
-    FUSE_REQUEST_BYTES_MAX = 1 << 20,      /* data of one READ or WRITE */
+    FUSE_REQUEST_BYTES_MAX = 1 << 20, /* data of one READ or WRITE */
     FUSE_DEVICES_MAX = 64,
     FUSE_PENDING_BUCKETS = 64,
-    FUSE_COPY_BELOW = 32 * 1024,           /* smaller WRITEs are copied out of the landing buffer */
+    FUSE_COPY_BELOW = 32 * 1024, /* smaller WRITEs are copied out of the landing buffer */
 };
 
 struct fuse_options {
-    char *direct_io_mode;                  /* NULL: auto */
+    char *direct_io_mode; /* NULL: auto */
     char *mountpoint, *dump_fuse, *mountopts;
     double attribute_timeout, entry_timeout, negative_timeout;
     int64_t client_pid, uid_map_root, gid_timeout;
@@ -42,12 +42,13 @@ struct device {
     struct fuse *fuse;
     int fd;
     struct lane *lane;
-    struct buf *landing;                   /* where the data of the next WRITE lands */
-    uint8_t head[WIRE_WRITE_HEADERS];      /* and what stands before it */
+    struct buf *landing;              /* where the data of the next WRITE lands */
+    uint8_t head[WIRE_WRITE_HEADERS]; /* and what stands before it */
 };
 
 /* An owner that took a lock through a handle and did not yet give all up (FLUSH). */
 struct handle_owner {
+    bool is_flock;
     uint64_t owner;
     struct handle_owner *next;
 };
@@ -56,8 +57,8 @@ struct handle { /* an open file or directory: fh of the protocol */
     struct fd *fd;
     pthread_mutex_t mutex;
     struct handle_owner *owners;
-    _Atomic bool dirty;                    /* written since the last FLUSH */
-    _Atomic uint64_t end_offset;           /* of a directory: where the list ended; 0: not known */
+    _Atomic bool dirty;          /* written since the last FLUSH */
+    _Atomic uint64_t end_offset; /* of a directory: where the list ended; 0: not known */
     TAILQ_ENTRY(handle) link;
 };
 
@@ -71,19 +72,23 @@ struct fuse {
     struct xlator *xl;
     struct inode *root;
     char *mountpoint;
-    uint64_t mount_dev;                    /* st_dev of the mount, to know it again */
+    uint64_t mount_dev; /* st_dev of the mount, to know it again */
     void (*ended)(void *arg);
     void *ended_arg;
 
-    uint32_t minor;                        /* as agreed at INIT */
+    uint32_t minor; /* as agreed at INIT */
     uint64_t flags;
-    enum { DIRECT_AUTO, DIRECT_ALWAYS, DIRECT_NEVER } direct;
+    enum {
+        DIRECT_AUTO,
+        DIRECT_ALWAYS,
+        DIRECT_NEVER
+    } direct;
 
     pthread_mutex_t mutex;
-    struct fcond changed;                  /* one of these: */
-    _Atomic bool up;                       /* the child has served once */
+    struct fcond changed; /* one of these: */
+    _Atomic bool up;      /* the child has served once */
     bool child_up, mounted, ready, refused, end_seen, stopping;
-    uint32_t readers, running;             /* fibers */
+    uint32_t readers, running; /* fibers */
 
     struct device devices[FUSE_DEVICES_MAX];
     uint32_t device_count;

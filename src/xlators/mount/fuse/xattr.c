@@ -10,7 +10,10 @@
 
 #include "xlators/mount/fuse/attr.h"
 
-enum { NUMBER_SIZE = 32, XATTR_BYTES_MAX = 65536 };
+enum {
+    NUMBER_SIZE = 32,
+    XATTR_BYTES_MAX = 65536
+};
 
 /* --- names ------------------------------------------------------------------------------------------------- */
 static bool has_prefix(const char *name, const char *prefix)
@@ -213,7 +216,8 @@ static int setgid_drop(struct request *req)
     struct stat_args args = { .inode = request_inode(req) };
     struct stat_reply out = {};
     int ret = fop_stat(fuse_child(req->fuse), &req->call, &args, &out);
-    struct setattr_args set = { .inode = args.inode, .valid = VALID_MODE,
+    struct setattr_args set = { .inode = args.inode,
+                                .valid = VALID_MODE,
                                 .stat.mode = out.stat.mode & 07777 & ~(uint32_t)S_ISGID };
     bool has = out.stat.mode & S_ISGID;
 

@@ -205,8 +205,19 @@ static bool list_has_word(const char *list, const char *word)
     return false;
 }
 
+/* A module is asked where any option names it. */
+static bool is_asked(const struct xlator *xl, const char *prefix)
+{
+    for (unsigned i = 0; i < xl->options.count; i++)
+        if (strncmp(xl->options.pairs[i].key, prefix, strlen(prefix)) == 0)
+            return true;
+    return false;
+}
+
 static enum auth_answer login_answer(const struct xlator *xl, const struct auth_request *request)
 {
+    if (!is_asked(xl, "auth.login."))
+        return AUTH_DONT_CARE;
     if (!request->user || !request->password)
         return request->strict_accept ? AUTH_REJECT : AUTH_DONT_CARE;
     const char *users = rule(xl, "login", request->brick, "allow");

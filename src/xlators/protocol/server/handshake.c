@@ -229,6 +229,10 @@ static void serve_setvolume(struct rpc_request *req)
         session_end(TAKE(shake.session)); /* the client went while we looked; its end has passed */
         ret = -ENOTCONN;
     }
+    if (ret == 0 && rpc_conn_user(req->conn)) {
+        session_end(TAKE(shake.session)); /* another handshake was faster while we looked */
+        ret = refuse(&shake, -EINVAL, "this connection has shaken hands already");
+    }
     if (ret == 0) {
         count_add(&((struct server *)shake.xl->state)->sessions, 1);
         log_info(shake.xl, 0, "accepted client from %s (%s)", rpc_conn_peer(req->conn),

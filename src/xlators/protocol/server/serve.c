@@ -112,42 +112,43 @@ static int check_entry(const struct serving *serving)
     }
 }
 
+static int check_range(uint64_t offset, uint64_t size)
+{
+    uint64_t end;
+    return add_overflows(offset, size, &end) || end > INT64_MAX ? -EINVAL : 0;
+}
+
 static int check_data(const struct serving *serving)
 {
     const union fop_args *args = &serving->args;
-    uint64_t offset = 0, size = 0, end;
+    int ret;
 
     switch (serving->op) {
     case FOP_READV:
-        offset = args->readv.offset;
-        size = args->readv.size;
-        break;
+        return check_range(args->readv.offset, args->readv.size);
     case FOP_WRITEV:
-        offset = args->writev.offset;
-        size = args->writev.payload.bytes;
-        break;
+        return check_range(args->writev.offset, args->writev.payload.bytes);
     case FOP_FALLOCATE:
-        offset = args->fallocate.offset;
-        size = args->fallocate.size;
-        break;
+        return check_range(args->fallocate.offset, args->fallocate.size);
     case FOP_DISCARD:
-        offset = args->discard.offset;
-        size = args->discard.size;
-        break;
+        return check_range(args->discard.offset, args->discard.size);
     case FOP_ZEROFILL:
-        offset = args->zerofill.offset;
-        size = args->zerofill.size;
-        break;
+        return check_range(args->zerofill.offset, args->zerofill.size);
+    case FOP_RCHECKSUM:
+        return check_range(args->rchecksum.offset, args->rchecksum.size);
     case FOP_TRUNCATE:
-        offset = args->truncate.offset;
-        break;
+        return check_range(args->truncate.offset, 0);
     case FOP_FTRUNCATE:
-        offset = args->ftruncate.offset;
-        break;
+        return check_range(args->ftruncate.offset, 0);
+    case FOP_SEEK:
+        return check_range(args->seek.offset, 0);
+    case FOP_COPY_FILE_RANGE:
+        ret = check_range(args->copy_file_range.in_offset, args->copy_file_range.size);
+        return ret < 0 ? ret : check_range(args->copy_file_range.out_offset,
+                                           args->copy_file_range.size);
     default:
         return 0;
     }
-    return add_overflows(offset, size, &end) || end > INT64_MAX ? -EINVAL : 0;
 }
 
 static int check(const struct serving *serving)
@@ -161,6 +162,25 @@ static int check(const struct serving *serving)
     return check_data(serving);
 }
 
+/* --- a subdirectory mount: its directory is the client's root -------------------------------- */
+static bool is_subdir(const struct session *session, const struct inode *inode)
+{
+    return session->subdir && inode && gfid_equal(&inode->gfid, &session->subdir->gfid);
+}
+
+/* ".." of the root is the root. */
+static void stay_inside(struct serving *serving)
+{
+    struct lookup_args *in = &serving->args.lookup;
+
+    if (serving->op == FOP_LOOKUP && in->name && strcmp(in->name, "..") == 0 &&
+        is_subdir(serving->session, in->parent)) {
+        in->inode = in->parent;
+        in->parent = NULL;
+        in->name = "";
+    }
+}
+
 static int resolve(struct serving *serving)
 {
     struct fd **at = fop_new_fd(serving->op, &serving->args);
@@ -171,36 +191,47 @@ static int resolve(struct serving *serving)
     if (ret == 0 && at)
         ret = make_fd(serving, at);
     fop_bind(serving->op, &serving->args, serving->inodes, serving->fds);
-    return ret < 0 ? ret : check(serving);
+    if (ret == 0)
+        ret = check(serving);
+    if (ret == 0)
+        stay_inside(serving);
+    return ret;
 }
 
-/* --- a subdirectory mount: its directory is the client's root -------------------------------- */
-static void show_as_root(const struct session *session, struct iatt *iatt)
+static void show_as_root(struct iatt *iatt, void *arg)
 {
+    const struct session *session = arg;
     if (gfid_equal(&iatt->gfid, &session->subdir->gfid)) {
         iatt->gfid = gfid_root;
         iatt->ino = 1;
     }
 }
 
-static void map_reply(const struct session *session, enum fop op, union fop_reply *reply)
+/* What the disk says of ".." is outside; an entry without attributes is looked up. */
+static void hide_parent(struct dirents *entries)
 {
+    static const struct iatt unknown;
+    const struct iatt *self = &unknown;
+
+    for (struct dirent_entry *e = entries->first; e; e = e->next) {
+        if (strcmp(e->name, ".") == 0)
+            self = e->stat;
+        if (strcmp(e->name, "..") == 0) {
+            *e->stat = *self;
+            e->ino = 1;
+        }
+    }
+}
+
+static void map_reply(struct serving *serving)
+{
+    struct session *session = serving->session;
+
     if (!session->subdir)
         return;
-    if (op == FOP_LOOKUP) {
-        show_as_root(session, &reply->lookup.stat);
-        show_as_root(session, &reply->lookup.postparent);
-    } else if (op == FOP_STAT) {
-        show_as_root(session, &reply->stat.stat);
-    } else if (op == FOP_FSTAT) {
-        show_as_root(session, &reply->fstat.stat);
-    } else if (op == FOP_READDIRP) {
-        for (struct dirent_entry *e = reply->readdirp.entries.first; e; e = e->next)
-            show_as_root(session, e->stat);
-    } else if (op == FOP_SETATTR) {
-        show_as_root(session, &reply->setattr.prestat);
-        show_as_root(session, &reply->setattr.poststat);
-    }
+    if (serving->op == FOP_READDIRP && is_subdir(session, serving->args.readdirp.fd->inode))
+        hide_parent(&serving->reply.readdirp.entries);
+    fop_reply_each_iatt(serving->op, &serving->reply, show_as_root, session);
 }
 
 /* --- one request ----------------------------------------------------------------------------- */
@@ -238,7 +269,8 @@ static int keep_fd(struct serving *serving)
 
 static void answer(struct rpc_request *req, struct serving *serving, int ret)
 {
-    map_reply(serving->session, serving->op, &serving->reply);
+    if (ret >= 0)
+        map_reply(serving);
     fop_encode_reply(serving->op, ret, &serving->reply, rpc_reply_begin(req));
     rpc_reply_send(req, ret < 0 ? NULL : fop_reply_payload(serving->op, &serving->reply));
     fop_reply_fini(serving->op, &serving->reply);

@@ -38,11 +38,16 @@ struct birth {
     bool has_mdata;
 };
 
-static void birth_fini(struct birth *birth)
+static void drop_temp(struct birth *birth)
 {
     if (birth->temp[0])
-        /* the next start would too */
-        best_effort(env_unlinkat(birth->posix->unlink_fd, birth->temp, 0));
+        best_effort(env_unlinkat(birth->posix->unlink_fd, birth->temp, 0)); /* else at the start */
+    birth->temp[0] = '\0';
+}
+
+static void birth_fini(struct birth *birth)
+{
+    drop_temp(birth);
     if (birth->fd >= 0)
         env_close(birth->fd);
     parent_fini(&birth->parent);
@@ -350,11 +355,12 @@ static int deliver(struct birth *birth)
         ret = object_link(&birth->object, dir, birth->name);
         if (ret == 0 && (ret = handle_link_file(posix, &birth->gfid, &birth->object)) < 0)
             best_effort(env_unlinkat(dir, birth->name, 0)); /* the failure is told all the same */
-        return ret;
+    } else {
+        ret = handle_link_file(posix, &birth->gfid, &birth->object);
+        if (ret == 0 && (ret = object_link(&birth->object, dir, birth->name)) < 0)
+            best_effort(handle_unlink(posix, &birth->gfid)); /* the object goes with its descriptor */
     }
-    ret = handle_link_file(posix, &birth->gfid, &birth->object);
-    if (ret == 0 && (ret = object_link(&birth->object, dir, birth->name)) < 0)
-        best_effort(handle_unlink(posix, &birth->gfid)); /* the object goes with its descriptor */
+    drop_temp(birth); /* still locked: whoever unlinks next must count the links right */
     return ret;
 }
 
@@ -375,8 +381,6 @@ static int present(struct birth *birth, struct inode **ret_inode, struct iatt *r
     int ret = stat_iatt(posix, node, &birth->object, ret_stat);
     if (ret < 0)
         return ret;
-    if (birth->temp[0])
-        ret_stat->nlink--; /* its name in unlink/ goes in a moment */
     parent_touch(posix, &birth->parent, birth->call, birth->xdata, ret_post);
     if (ret_inode)
         *ret_inode = TAKE(inode);

@@ -10,6 +10,7 @@
 
 #include "xlators/storage/posix/fdstate.h"
 #include "xlators/storage/posix/handle.h"
+#include "xlators/storage/posix/linger.h"
 #include "xlators/storage/posix/mdata.h"
 #include "xlators/storage/posix/xattr.h"
 
@@ -509,8 +510,10 @@ static int bury_target(struct move *move)
 
     if (!target->exists || !target->is_labelled || S_ISDIR(target->st.st_mode))
         return 0;
-    if (target->is_last)
+    if (target->is_last) {
+        linger_begin(move->posix, target->inode, target->node);
         return target->node->opens ? drop_handle(target) : 0; /* else after the rename */
+    }
     gfid2path_remove(move->posix, &target->object, &move->in->newparent->gfid, move->in->newname);
     pgfid_add(move->posix, &target->object, &move->in->newparent->gfid, -1);
     return 0;

@@ -162,39 +162,38 @@ void handle_unlink_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *pa
         best_effort(handle_unlink(posix, gfid));
 }
 
-static int heal_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *parent,
-                    const char *name)
+static bool dir_handle_is_right(struct posix *posix, const gfid_t *gfid, const gfid_t *parent,
+                                const char *name)
 {
     char text[HANDLE_TEXT_SIZE], now[HANDLE_TEXT_SIZE];
 
-    if (gfid_is_root(gfid))
-        return 0;
     handle_text(parent, name, text);
-    int ret = handle_read(posix, gfid, now);
-    if (ret == 0 && strcmp(text, now) == 0)
-        return 0;
-    if (ret < 0 && ret != -ENOENT && ret != -EINVAL)
-        return ret;
-    posix->heals++;
-    return handle_link_dir(posix, gfid, parent, name);
+    return gfid_is_root(gfid) || (handle_read(posix, gfid, now) == 0 && strcmp(text, now) == 0);
 }
 
-int handle_heal(struct posix *posix, const gfid_t *gfid, const struct object *object,
-                const struct stat *st, const gfid_t *parent, const char *name)
+bool handle_is_right(struct posix *posix, const gfid_t *gfid, const struct stat *st,
+                     const gfid_t *parent, const char *name)
 {
     char path[HANDLE_PATH_SIZE];
     struct stat handle;
 
     if (S_ISDIR(st->st_mode))
-        return heal_dir(posix, gfid, parent, name);
+        return dir_handle_is_right(posix, gfid, parent, name);
     handle_path(gfid, path);
     int ret = env_fstatat(handle_dir_fd(posix, gfid), path, &handle, AT_SYMLINK_NOFOLLOW);
-    if (ret == 0 && handle.st_ino == st->st_ino)
+    return ret == 0 && handle.st_ino == st->st_ino;
+}
+
+int handle_heal(struct posix *posix, const gfid_t *gfid, const struct object *object,
+                const struct stat *st, const gfid_t *parent, const char *name)
+{
+    STRIPES_HELD held = inodes_lock(posix, gfid, NULL);
+
+    if (handle_is_right(posix, gfid, st, parent, name))
         return 0;
-    if (ret < 0 && ret != -ENOENT)
-        return ret;
     posix->heals++;
-    return handle_link_file(posix, gfid, object);
+    return S_ISDIR(st->st_mode) ? handle_link_dir(posix, gfid, parent, name)
+                                : handle_link_file(posix, gfid, object);
 }
 
 /* --- directories ------------------------------------------------------------------------------ */

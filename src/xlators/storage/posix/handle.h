@@ -40,7 +40,10 @@ void handle_unlink_dir(struct posix *posix, const gfid_t *gfid, const gfid_t *pa
                        const char *name);
 /* Removes a directory's handle that leads nowhere: what a crash in RMDIR leaves. */
 void handle_drop_dangling(struct posix *posix, const gfid_t *gfid);
-/* Makes sure that the object found at parent/name has its handle. */
+/* Is the handle of the object found at parent/name there, and right? */
+bool handle_is_right(struct posix *posix, const gfid_t *gfid, const struct stat *st,
+                     const gfid_t *parent, const char *name);
+/* Makes it so. The name's lock is held. */
 must_check int handle_heal(struct posix *posix, const gfid_t *gfid, const struct object *object,
                            const struct stat *st, const gfid_t *parent, const char *name);
 

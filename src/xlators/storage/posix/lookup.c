@@ -13,8 +13,9 @@
 #include "xlators/storage/posix/mdata.h"
 #include "xlators/storage/posix/xattr.h"
 
-/* What is answered from caches on the lane must not wait: -EAGAIN then means "ask a worker". */
-enum lookup_where { ON_LANE, ON_WORKER };
+/* What is answered from caches on the lane must not wait: -EAGAIN then means "ask a worker". What is
+ * wrong with an entry is judged and repaired with its name's lock held: -EUCLEAN asks for that. */
+enum lookup_where { ON_LANE, ON_WORKER, ON_WORKER_WITH_NAME };
 
 static int answer_xdata(struct posix *posix, struct call *call, struct node *node,
                         const struct object *object, const struct lookup_args *in,
@@ -57,6 +58,17 @@ int lookup_content(const struct object *object, uint64_t size, struct dict **dic
 }
 
 /* --- named ------------------------------------------------------------------------------------ */
+static int check_handle(struct posix *posix, const struct lookup_args *in,
+                        const struct object *object, const struct stat *st, const gfid_t *gfid,
+                        enum lookup_where where)
+{
+    if (handle_is_right(posix, gfid, st, &in->parent->gfid, in->name))
+        return 0;
+    if (where != ON_WORKER_WITH_NAME)
+        return -EUCLEAN;
+    return handle_heal(posix, gfid, object, st, &in->parent->gfid, in->name);
+}
+
 static int finish_named(struct posix *posix, struct call *call, const struct lookup_args *in,
                         const struct object *object, const struct stat *st, const gfid_t *gfid,
                         enum lookup_where where, struct lookup_reply *out)
@@ -68,8 +80,7 @@ static int finish_named(struct posix *posix, struct call *call, const struct loo
     if (where == ON_LANE && !(node->has_handle && mdata_is_known(posix, node)))
         return -EAGAIN;
     if (!node->has_handle) {
-        STRIPES_HELD held = inodes_lock(posix, gfid, NULL);
-        int ret = handle_heal(posix, gfid, object, st, &in->parent->gfid, in->name);
+        int ret = check_handle(posix, in, object, st, gfid, where);
         if (ret < 0)
             return ret;
         node->has_handle = true;
@@ -107,9 +118,9 @@ static int label(struct posix *posix, const struct lookup_args *in, const struct
     return 0;
 }
 
-/* The name's lock is held, so whoever was making the entry is done or dead. */
-static int lookup_unlabelled(struct posix *posix, struct call *call, const struct lookup_args *in,
-                             struct desc *dir, struct lookup_reply *out)
+/* Whoever was making, moving or removing the entry is done or dead once its name's lock is ours. */
+static int lookup_repairing(struct posix *posix, struct call *call, const struct lookup_args *in,
+                            struct desc *dir, struct lookup_reply *out)
 {
     STRIPES_HELD held = names_lock(posix, &in->parent->gfid, in->name);
     struct stat st;
@@ -133,56 +144,32 @@ static int lookup_unlabelled(struct posix *posix, struct call *call, const struc
     }
     if (ret < 0)
         return ret;
-    return finish_named(posix, call, in, &object, &st, &gfid, ON_WORKER, out);
+    return finish_named(posix, call, in, &object, &st, &gfid, ON_WORKER_WITH_NAME, out);
 }
 
-static int lookup_named_once(struct posix *posix, struct call *call, const struct lookup_args *in,
-                             struct desc *dir, enum lookup_where where, bool *ret_was_there,
-                             struct lookup_reply *out)
+/* What has the name may lose it while we look: what was found stands for the moment of the open;
+ * where more than that is needed (a label, a handle) the name's lock settles it. */
+static int lookup_named(struct posix *posix, struct call *call, const struct lookup_args *in,
+                        struct desc *dir, enum lookup_where where, struct lookup_reply *out)
 {
     struct stat st;
     gfid_t gfid;
 
     AUTO_FD fd = env_openat2(dir->fd, in->name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                              where == ON_LANE ? RESOLVE_CACHED : 0);
-    *ret_was_there = fd >= 0;
     if (fd < 0)
         return fd;
     int ret = env_fstat(fd, &st);
     if (ret < 0)
         return ret;
-    if (st.st_ino == posix->handle_ino && st.st_dev == posix->root_dev) {
-        *ret_was_there = false;
+    if (st.st_ino == posix->handle_ino && st.st_dev == posix->root_dev)
         return -ENOENT;
-    }
     struct object object = object_path_fd(fd);
     ret = object_gfid(&object, &gfid);
-    if (ret == -ENODATA) {
-        *ret_was_there = false; /* it is looked at anew, under the name's lock */
-        return where == ON_LANE ? -EAGAIN : lookup_unlabelled(posix, call, in, dir, out);
-    }
-    if (ret < 0)
-        return ret;
-    return finish_named(posix, call, in, &object, &st, &gfid, where, out);
-}
-
-enum { NAME_TRIES = 64 };
-
-/* What had the name may lose it while we look at it: then the name stands for something else now, or
- * for nothing. */
-static int lookup_named(struct posix *posix, struct call *call, const struct lookup_args *in,
-                        struct desc *dir, enum lookup_where where, struct lookup_reply *out)
-{
-    bool was_there = false;
-    int ret = -ENOENT;
-
-    for (int i = 0; i < NAME_TRIES; i++) {
-        ret = lookup_named_once(posix, call, in, dir, where, &was_there, out);
-        if (!was_there || (ret != -ENOENT && ret != -ESTALE))
-            return ret;
-        if (where == ON_LANE)
-            return -EAGAIN;
-    }
+    if (ret == 0)
+        ret = finish_named(posix, call, in, &object, &st, &gfid, where, out);
+    if (ret == -ENODATA || ret == -EUCLEAN)
+        return where == ON_LANE ? -EAGAIN : lookup_repairing(posix, call, in, dir, out);
     return ret;
 }
 

@@ -139,6 +139,7 @@ static void prepare(struct posix *posix, struct xlator *xl)
     pthread_mutex_init(&posix->mutex, NULL);
     TAILQ_INIT(&posix->kept);
     TAILQ_INIT(&posix->dirty);
+    TAILQ_INIT(&posix->lingering);
     fcond_init(&posix->wake);
     set_separator(posix, posix->separator_option);
     if (posix->hostname)

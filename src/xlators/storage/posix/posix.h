@@ -61,6 +61,9 @@ struct posix {
     uint32_t kept_count;
     struct nodes dirty;                  /* nodes whose times are not on disk yet */
     bool flusher_runs;
+    TAILQ_HEAD(, lingering) lingering;   /* linger.c */
+    uint32_t lingering_count;
+    bool linger_runs;
 
     /* fibers of its own (health.c, mdata.c) */
     bool stopping;
