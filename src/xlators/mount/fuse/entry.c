@@ -7,6 +7,7 @@
 
 #include "xlators/mount/fuse/attr.h"
 #include "xlators/mount/fuse/file.h"
+#include "xlators/mount/fuse/replaced.h"
 
 /* --- answers that name an inode -------------------------------------------------------------------------- */
 int entry_fill(struct request *req, const struct iatt *stat, struct fuse_entry_out *ret_entry,
@@ -72,6 +73,8 @@ int lookup_run(struct request *req)
     ret = fop_lookup(fuse_child(req->fuse), &req->call, &args, &out);
     struct iatt stat = out.stat;
     lookup_reply_fini(&out);
+    if (ret >= 0)
+        ret = replaced_lookup(req, &args, &stat);
     if (ret == -ENOENT && req->fuse->options.negative_timeout > 0)
         return negative_reply(req);
     return ret < 0 ? ret : entry_reply(req, &stat);

@@ -9,6 +9,7 @@
 
 #include "xlators/mount/fuse/attr.h"
 #include "xlators/mount/fuse/lock.h"
+#include "xlators/mount/fuse/replaced.h"
 
 enum {
     COPY_BYTES_MAX = 64
@@ -64,27 +65,39 @@ static int open_file(struct request *req, struct fd *fd)
     return ret;
 }
 
+static int open_reply_send(struct request *req, struct handle *handle)
+{
+    struct fuse_open_out out = { .fh = (uint64_t)(uintptr_t)handle,
+                                 .open_flags = fuse_open_flags(req->fuse, handle->fd->flags) };
+    int ret = request_reply(req, &out, sizeof(out));
+
+    if (ret < 0)
+        handle_free(req->fuse, handle); /* nobody will release it */
+    return ret;
+}
+
 int open_run(struct request *req)
 {
     const struct fuse_open_in *in = request_in(req);
-    AUTO(fd) fd = fd_new(request_inode(req), fuse_child_flags(req->fuse, in->flags), req->call.pid);
-    if (!fd)
-        return -ENOMEM;
-    int ret = open_file(req, fd);
-    if (ret < 0)
-        return ret;
+    uint32_t flags = fuse_child_flags(req->fuse, in->flags);
+    AUTO(fd) fd = replaced_take(req, request_inode(req), flags);
 
+    if (!fd) {
+        fd = fd_new(request_inode(req), flags, req->call.pid);
+        if (!fd)
+            return -ENOMEM;
+        int ret = open_file(req, fd);
+        if (ret == -ESTALE || ret == -ENOENT)
+            replaced_note(req, flags);
+        if (ret < 0)
+            return ret;
+    }
     struct handle *handle = handle_new(req->fuse, fd);
     if (!handle)
         return -ENOMEM;
     (void)TAKE(fd); /* the handle's now */
     handle->dirty = (in->flags & O_TRUNC) != 0;
-    struct fuse_open_out out = { .fh = (uint64_t)(uintptr_t)handle,
-                                 .open_flags = fuse_open_flags(req->fuse, handle->fd->flags) };
-    ret = request_reply(req, &out, sizeof(out));
-    if (ret < 0)
-        handle_free(req->fuse, handle); /* nobody will release it */
-    return ret;
+    return open_reply_send(req, handle);
 }
 
 int release_run(struct request *req)

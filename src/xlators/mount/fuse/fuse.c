@@ -20,6 +20,7 @@
 #include "core/env.h"
 #include "xlators/mount/fuse/device.h"
 #include "xlators/mount/fuse/mount.h"
+#include "xlators/mount/fuse/replaced.h"
 #include "xlators/mount/fuse/request.h"
 
 enum {
@@ -215,6 +216,7 @@ static void fuse_release_all(struct fuse *fuse)
 {
     struct handle *handle;
 
+    replaced_drop_all(fuse);
     while ((handle = TAILQ_FIRST(&fuse->handles)))
         handle_free(fuse, handle);
     inode_table_each(fuse->xl->graph->inodes, lookups_forget, NULL);

@@ -75,3 +75,17 @@ struct fd *handle_fd_of(struct fuse *fuse, const struct inode *inode)
         return fd_ref(handle->fd);
     return NULL;
 }
+
+/* --- fibers --------------------------------------------------------------------------------- */
+void fuse_fiber_enter(struct fuse *fuse)
+{
+    HOLD(&fuse->mutex);
+    fuse->running++;
+}
+
+void fuse_fiber_leave(struct fuse *fuse)
+{
+    HOLD(&fuse->mutex);
+    fuse->running--;
+    fcond_wake_all(&fuse->changed);
+}

@@ -50,7 +50,7 @@ static int lock_probe(struct request *req)
     if (ret < 0)
         return ret;
 
-    struct lk_args args = { .fd = fd, .cmd = LK_GET, .type = LOCK_READ, .lock.type = LOCK_READ };
+    struct lk_args args = { .fd = fd, .cmd = LK_GET, .type = RANGE_READ, .lock.type = RANGE_READ };
     struct lk_reply out = {};
     request_owner(req, 0);
     args.lock.owner = req->call.owner;

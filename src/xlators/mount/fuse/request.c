@@ -177,13 +177,6 @@ static void watched_kill(const struct watch *watch)
         (void)env_writev(fd, &iov, 1);
 }
 
-static void fiber_leave(struct fuse *fuse)
-{
-    HOLD(&fuse->mutex);
-    fuse->running--;
-    fcond_wake_all(&fuse->changed);
-}
-
 static void watch_run(void *arg)
 {
     AUTO_FREE struct watch *watch = arg;
@@ -195,7 +188,7 @@ static void watch_run(void *arg)
         }
         env_sleep(WATCH_INTERVAL_NS);
     }
-    fiber_leave(watch->fuse);
+    fuse_fiber_leave(watch->fuse);
 }
 
 static void watch_start(struct fuse *fuse, uint64_t unique, int32_t pid)
@@ -204,13 +197,10 @@ static void watch_start(struct fuse *fuse, uint64_t unique, int32_t pid)
     if (!watch)
         return;
     *watch = (struct watch){ .fuse = fuse, .unique = unique, .pid = pid };
-    {
-        HOLD(&fuse->mutex);
-        fuse->running++;
-    }
+    fuse_fiber_enter(fuse);
     if (fiber_start("fuse watch", watch_run, watch) < 0) {
         free(watch); /* the caller waits for its answer, as without a signal */
-        fiber_leave(fuse);
+        fuse_fiber_leave(fuse);
     }
 }
 
@@ -466,7 +456,7 @@ static void request_fiber(void *arg)
     if (!req->replied)
         reply_error(req, ret);
     request_free(req);
-    fiber_leave(fuse);
+    fuse_fiber_leave(fuse);
 }
 
 static void request_run_inline(struct request *req)
@@ -494,15 +484,12 @@ void request_start(struct request *req)
         return;
     }
     pending_add(req);
-    {
-        HOLD(&fuse->mutex);
-        fuse->running++;
-    }
+    fuse_fiber_enter(fuse);
     if (fiber_start(req->operation->name, request_fiber, req) < 0) {
         pending_remove(req);
         reply_error(req, -ENOMEM);
         request_free(req);
-        fiber_leave(fuse);
+        fuse_fiber_leave(fuse);
     }
 }
 

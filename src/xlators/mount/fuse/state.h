@@ -24,6 +24,7 @@ enum {
     FUSE_REQUEST_BYTES_MAX = 1 << 20, /* data of one READ or WRITE */
     FUSE_DEVICES_MAX = 64,
     FUSE_PENDING_BUCKETS = 64,
+    FUSE_REPLACED_MAX = 16,
     FUSE_COPY_BELOW = 32 * 1024, /* smaller WRITEs are copied out of the landing buffer */
 };
 
@@ -67,6 +68,14 @@ struct pending {
     LIST_HEAD(, request) requests;
 };
 
+/* An open(2) that lost a race: see replaced.h. */
+struct replaced {
+    int32_t pid;
+    uint32_t flags;
+    uint64_t until_ns; /* 0: free */
+    struct fd *fd;     /* of its second try */
+};
+
 struct fuse {
     struct fuse_options options;
     struct xlator *xl;
@@ -96,8 +105,14 @@ struct fuse {
     pthread_mutex_t handles_mutex;
     TAILQ_HEAD(, handle) handles;
     struct group_cache groups;
+    struct replaced replaced[FUSE_REPLACED_MAX]; /* under mutex */
+    _Atomic unsigned replaced_count;
     _Atomic uint64_t requests, interrupts, bytes_read, bytes_written;
 };
+
+/* Fibers that the end of the mount waits for. */
+void fuse_fiber_enter(struct fuse *fuse) nowait;
+void fuse_fiber_leave(struct fuse *fuse) nowait;
 
 /* The child: all operations go there. */
 static inline struct xlator *fuse_child(const struct fuse *fuse)
