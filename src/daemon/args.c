@@ -39,7 +39,7 @@ enum key {
     KEY_NEGATIVE_TIMEOUT, KEY_GID_TIMEOUT, KEY_RESOLVE_GIDS, KEY_LRU_LIMIT, KEY_INVALIDATE_LIMIT,
     KEY_QLEN, KEY_CONGESTION, KEY_KEEP_CACHE, KEY_WRITEBACK, KEY_GRANULARITY, KEY_AUTO_INVAL,
     KEY_READDIRP, KEY_EVENT_HISTORY, KEY_READERS, KEY_NO_ROOT_SQUASH, KEY_MAP_ROOT, KEY_DUMP_FUSE,
-    KEY_MOUNTOPTS, KEY_FLUSH_INTERRUPT, KEY_EPERM_RATELIMIT, KEY_DISPLAY_NAME,
+    KEY_MOUNTOPTS, KEY_TABLE_SIZE, KEY_FLUSH_INTERRUPT, KEY_EPERM_RATELIMIT, KEY_DISPLAY_NAME,
 };
 
 #define HIDDEN OPTION_HIDDEN
@@ -132,6 +132,7 @@ static const struct argp_option argp_options[] = {
       "How long the groups of processes are remembered [default: 300]", 0 },
     { "resolve-gids", KEY_RESOLVE_GIDS, 0, 0, "Find more than 32 groups of a process", 0 },
     { "lru-limit", KEY_LRU_LIMIT, "N", 0, "How many unused inodes are kept [default: 65536]", 0 },
+    { "inode-table-size", KEY_TABLE_SIZE, "N", 0, "Accepted: the table grows by itself", 0 },
     { "invalidate-limit", KEY_INVALIDATE_LIMIT, "N", 0,
       "How many invalidations may be under way [default: no limit]", 0 },
     { "background-qlen", KEY_QLEN, "N", 0,
@@ -508,6 +509,7 @@ static void mount_flag_parse(struct argp_state *state, int key, const char *valu
     struct args *args = state->input;
     struct passwd *user;
     char number[16];
+    int64_t size;
     bool ignored;
 
     switch (key) {
@@ -538,6 +540,10 @@ static void mount_flag_parse(struct argp_state *state, int key, const char *valu
         break;
     case KEY_MOUNTOPTS:
         fuse_put(state, "fuse-mountopts", value);
+        break;
+    case KEY_TABLE_SIZE:
+        if (option_parse_int(value, &size) < 0 || size < 1 || (size & (size - 1)) != 0)
+            FAIL(state, "unknown inode table size %s: a power of two", value);
         break;
     case KEY_DISPLAY_NAME:
         args->source = value;
@@ -631,6 +637,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
     case KEY_MAP_ROOT:
     case KEY_DUMP_FUSE:
     case KEY_MOUNTOPTS:
+    case KEY_TABLE_SIZE:
     case KEY_DISPLAY_NAME:
         mount_flag_parse(state, key, value);
         return 0;

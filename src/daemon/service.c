@@ -82,6 +82,23 @@ static int volfile_load(const char *text, size_t bytes, struct volfile **ret_vol
     return ret;
 }
 
+/* --brick-port, unless --xlator-option says where to listen. */
+static int brick_port_put(const struct args *args, struct volfile *volfile)
+{
+    char port[8];
+    int ret = 0;
+
+    for (unsigned i = 0; i < args->override_count; i++)
+        if (strstr(args->overrides[i].key, "listen-port"))
+            return 0;
+    snprintf(port, sizeof(port), "%u", args->brick_port);
+    for (unsigned i = 0; i < volfile->count && ret == 0; i++)
+        if (args->brick_port && strcmp(volfile->volumes[i].type, "protocol/server") == 0)
+            ret = option_set_put(&volfile->volumes[i].options, "transport.socket.listen-port",
+                                 port);
+    return ret;
+}
+
 /* What is stacked over the volume file's top: an ACL layer, the mount. */
 static int layers_push(struct service *service)
 {
@@ -117,7 +134,9 @@ static int graph_make(struct service *service, struct volfile *volfile)
         .overrides = overrides,
         .override_count = overrides_make(service->args, overrides),
     };
-    int ret = graph_new(volfile, &config, &service->graph);
+    int ret = brick_port_put(service->args, volfile);
+    if (ret == 0)
+        ret = graph_new(volfile, &config, &service->graph);
     if (ret < 0)
         return ret;
 
@@ -268,7 +287,9 @@ static void options_reload(struct service *service)
     if (ret == 0) {
         struct graph_config config = { .overrides = overrides,
                                        .override_count = overrides_make(service->args, overrides) };
-        ret = graph_reconfigure(service->graph, volfile, &config);
+        ret = brick_port_put(service->args, volfile);
+        if (ret == 0)
+            ret = graph_reconfigure(service->graph, volfile, &config);
         if (ret == -EXDEV)
             log_error("glusterfsd", 0,
                       "the volume file has other volumes now: this version takes over options "

@@ -39,7 +39,7 @@ DIFFERENCES_OF_GENUINE = [
     ("flock", "either", "flock and fcntl locks are in each other's way"),
     ("orphan-attributes", "either", "attributes of an unlinked open file: ESTALE"),
     ("read-append", "brick", "O_RDONLY | O_APPEND asks for write permission"),
-    ("setid", "brick", "setuid and setgid are lost at create, kept at a user's write"),
+    ("setid", "either", "setuid and setgid are lost at create, kept at a user's write"),
     ("list-unreadable", "brick", "listxattr asks for read permission"),
     ("user-link", "brick", "a user may not link what he may write but does not own"),
     ("user-chown", "brick", "a user may not chown to the group that the file has"),
@@ -69,9 +69,9 @@ def runs_of_fsdiff(args):
 # Cases of tests/posix that genuine fails with genuine on both sides: (glob, the side it is due to,
 # what it does). "either": it takes two of ours to pass.
 CASES_OF_GENUINE = [
-    ("write_by_a_user_clears_setuid_and_setgid", "brick", "refuses the stripped mode: EPERM"),
-    ("truncate_by_a_user_clears_setuid_and_setgid", "brick", "the same"),
-    ("open_with_trunc_by_a_user_clears_setuid", "brick", "the same"),
+    ("write_by_a_user_clears_setuid_and_setgid", "either", "refuses the stripped mode: EPERM"),
+    ("truncate_by_a_user_clears_setuid_and_setgid", "either", "the same"),
+    ("open_with_trunc_by_a_user_clears_setuid", "either", "the same"),
     ("setgid_executable_made_by_a_stranger_*", "brick", "takes setgid away"),
     ("created_file_keeps_suid_sgid_and_sticky_bits", "brick", "takes setuid and setgid away"),
     ("fallocate_with_keep_size_keeps_it", "either", "no blocks are counted"),

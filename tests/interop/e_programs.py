@@ -15,7 +15,8 @@ import time
 import common
 import harness
 
-STRESSORS = ["access", "chdir", "chmod", "chown", "copy-file", "dentry", "dir", "dirdeep", "dirmany",
+STRESSORS = ["access", "chdir", "chmod", "chown", "copy-file", "dentry", "dir", "dirdeep",
+             "dirmany",
              "fallocate", "fcntl", "filename", "flock", "fpunch", "fsize", "fstat", "getdent",
              "handle", "hdd", "io", "iomix", "link", "locka", "lockf", "lockofd", "mknod", "open",
              "rename", "seek", "symlink", "sync-file", "touch", "utime", "xattr"]

@@ -77,7 +77,8 @@ def s4_server(directory, port):
 
 
 def s4_client(address, port, uncommented=False):
-    text = replaced(S4_CLIENT, "option remote-host 192.168.2.99 ", "option remote-host %s " % address)
+    text = replaced(S4_CLIENT, "option remote-host 192.168.2.99 ",
+                    "option remote-host %s " % address)
     text = replaced(text, "option transport-type tcp\n",
                     "option transport-type tcp\noption remote-port %d\n" % port)
     if uncommented:

@@ -23,7 +23,7 @@ struct entry table[ENTRIES_MAX];
 int entries;
 int64_t began_s;
 
-static struct op history[HISTORY];          /* a ring; the last --history of it are printed */
+static struct op history[HISTORY]; /* a ring; the last --history of it are printed */
 static struct outcome outcome[2];
 static int64_t op_number;
 
@@ -69,8 +69,8 @@ static void table_add_walk(int dir_fd, const char *prefix, int depth)
     for (int i = 0; i < names.count && entries < ENTRIES_MAX; i++) {
         struct entry *entry = &table[entries];
         struct stat st;
-        int bytes = snprintf(entry->path, sizeof(entry->path), "%s%s%s", prefix,
-                             *prefix ? "/" : "", names.name[i]);
+        int bytes = snprintf(entry->path, sizeof(entry->path), "%s%s%s", prefix, *prefix ? "/" : "",
+                             names.name[i]);
         if (bytes >= (int)sizeof(entry->path))
             continue;
         if (fstatat(dir_fd, names.name[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -164,7 +164,8 @@ static void report(void)
     char text[OP_TEXT_BYTES];
 
     op_print(&history[op_number % HISTORY], text, sizeof(text));
-    printf("DIFFERENCE at operation %" PRId64 ", seed %" PRIu64 ": %s\n", op_number, run.seed, text);
+    printf("DIFFERENCE at operation %" PRId64 ", seed %" PRIu64 ": %s\n", op_number, run.seed,
+           text);
     for (int i = 0; i < 2; i++)
         outcome_print(side[i].name, &outcome[i]);
     outcome_print_data_difference(&outcome[0], &outcome[1]);
@@ -221,16 +222,11 @@ static bool all_operations(void)
 /* ---------------------------------------------------------------- start */
 
 static const struct option long_options[] = {
-    { "seed", required_argument, NULL, 's' },
-    { "ops", required_argument, NULL, 'n' },
-    { "without", required_argument, NULL, 'x' },
-    { "with", required_argument, NULL, 'w' },
-    { "only", required_argument, NULL, 'o' },
-    { "tree-every", required_argument, NULL, 't' },
-    { "history", required_argument, NULL, 'h' },
-    { "plant", required_argument, NULL, 'p' },
-    { "verbose", no_argument, NULL, 'v' },
-    { NULL, 0, NULL, 0 },
+    { "seed", required_argument, NULL, 's' },    { "ops", required_argument, NULL, 'n' },
+    { "without", required_argument, NULL, 'x' }, { "with", required_argument, NULL, 'w' },
+    { "only", required_argument, NULL, 'o' },    { "tree-every", required_argument, NULL, 't' },
+    { "history", required_argument, NULL, 'h' }, { "plant", required_argument, NULL, 'p' },
+    { "verbose", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 },
 };
 
 noreturn void die(const char *what)
@@ -261,19 +257,40 @@ static void parse_options(int argc, char **argv)
 
     while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
         switch (option) {
-        case 's': run.seed = strtoull(optarg, NULL, 0); break;
-        case 'n': run.ops = strtoll(optarg, NULL, 0); break;
-        case 't': run.tree_every = strtoll(optarg, NULL, 0); break;
-        case 'x': kinds_switch(optarg, false); break;
-        case 'w': kinds_switch(optarg, true); break;
-        case 'o': kinds_switch(NULL, false); kinds_switch(optarg, true); break;
-        case 'h': run.history = atoi(optarg); break;
-        case 'p': parse_plant(optarg); break;
-        case 'v': run.verbose = true; break;
-        default: usage();
+        case 's':
+            run.seed = strtoull(optarg, NULL, 0);
+            break;
+        case 'n':
+            run.ops = strtoll(optarg, NULL, 0);
+            break;
+        case 't':
+            run.tree_every = strtoll(optarg, NULL, 0);
+            break;
+        case 'x':
+            kinds_switch(optarg, false);
+            break;
+        case 'w':
+            kinds_switch(optarg, true);
+            break;
+        case 'o':
+            kinds_switch(NULL, false);
+            kinds_switch(optarg, true);
+            break;
+        case 'h':
+            run.history = atoi(optarg);
+            break;
+        case 'p':
+            parse_plant(optarg);
+            break;
+        case 'v':
+            run.verbose = true;
+            break;
+        default:
+            usage();
         }
     }
-    if (argc - optind != 2 || run.ops < 1 || run.history < 1 || run.history > HISTORY || run.tree_every < 1)
+    if (argc - optind != 2 || run.ops < 1 || run.history < 1 || run.history > HISTORY ||
+        run.tree_every < 1)
         usage();
     side[0].dir = argv[optind];
     side[1].dir = argv[optind + 1];

@@ -20,11 +20,11 @@
 #include <unistd.h>
 
 enum {
-    SLOTS = 12,                     /* files that are open at a time */
+    SLOTS = 12, /* files that are open at a time */
     HISTORY = 4096,
     PATH_BYTES = 700,
     DEPTH_MAX = 5,
-    ENTRIES_MAX = 400,              /* paths that are known; from half of it, more is removed */
+    ENTRIES_MAX = 400, /* paths that are known; from half of it, more is removed */
     REBUILD_EVERY = 50,
     NAMES_MAX = 4096,
     TEXT_BYTES = 1024,
@@ -32,7 +32,7 @@ enum {
     FILE_BYTES_MAX = 1536 * 1024,
     IO_BYTES_MAX = 192 * 1024,
     XATTR_BYTES_MAX = 80,
-    USERS = 3,                      /* user 0 is root */
+    USERS = 3, /* user 0 is root */
 };
 
 /* Which members of an operation mean something. */
@@ -59,14 +59,14 @@ struct side {
 
 struct entry {
     char path[PATH_BYTES];
-    mode_t type;                    /* the S_IFMT bits */
+    mode_t type; /* the S_IFMT bits */
 };
 
 struct op {
     const struct kind *kind;
     int user, slot, slot2;
-    int base;                       /* the slot of a directory that path starts from, or -1 */
-    bool odd;                       /* a path that is not the entry's own: the table stays */
+    int base; /* the slot of a directory that path starts from, or -1 */
+    bool odd; /* a path that is not the entry's own: the table stays */
     char path[PATH_BYTES], path2[PATH_BYTES];
     char xattr[300];
     int flags, flags2;
@@ -82,7 +82,7 @@ struct op {
 struct outcome {
     int64_t ret;
     int err;
-    char text[TEXT_BYTES];          /* attributes, names, whatever reads well */
+    char text[TEXT_BYTES]; /* attributes, names, whatever reads well */
     unsigned char *data;
     size_t data_bytes;
 };
@@ -90,11 +90,11 @@ struct outcome {
 struct kind {
     const char *name, *group;
     int weight;
-    unsigned fields;                /* PATH and so on */
+    unsigned fields; /* PATH and so on */
     void (*choose)(struct op *op);
     void (*act)(const struct op *op, struct side *side, struct outcome *out);
     void (*after)(const struct op *op, const struct outcome *out);
-    bool off;                       /* only by --with or --only */
+    bool off; /* only by --with or --only */
 };
 
 struct names {
@@ -134,11 +134,11 @@ void outcome_reset(struct outcome *out);
 bool outcome_equal(const struct outcome *a, const struct outcome *b);
 void outcome_print(const char *name, const struct outcome *out);
 void outcome_print_data_difference(const struct outcome *a, const struct outcome *b);
-int names_read(int dir_fd, struct names *names);        /* sorted, without . and .. */
+int names_read(int dir_fd, struct names *names); /* sorted, without . and .. */
 void names_free(struct names *names);
 void stat_text(const struct stat *st, bool is_root, char *text, size_t bytes);
 bool time_is_of_the_clock(const struct timespec *ts);
-void xattrs_text(const char *path, char *text, size_t bytes);   /* user.*, sorted */
+void xattrs_text(const char *path, char *text, size_t bytes); /* user.*, sorted */
 bool tree_compare(const char *when);
 int remove_below(int dir_fd);
 bool plant_exists(const char *what);

@@ -14,7 +14,7 @@ static struct {
     bool open, is_dir, direct;
 } slots[SLOTS];
 
-static unsigned char *buffer;       /* IO_BYTES_MAX and two pages, aligned to a page */
+static unsigned char *buffer; /* IO_BYTES_MAX and two pages, aligned to a page */
 
 void ops_start(void)
 {
@@ -53,8 +53,29 @@ static int start_fd(const struct op *op, const struct side *one)
 /* ---------------------------------------------------------------- names */
 
 static const char *const plain_names[] = {
-    "a", "b", "c", "d", "e", "f", "g", "h", "file", "dir", "link", "x.txt", ".hidden", "..two",
-    "with space", "new\nline", "\xc3\xa9t\xc3\xa9", "\xff\xfe", "#", "-r", "*", "a.tmp", ".a.XyZ",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "f",
+    "g",
+    "h",
+    "file",
+    "dir",
+    "link",
+    "x.txt",
+    ".hidden",
+    "..two",
+    "with space",
+    "new\nline",
+    "\xc3\xa9t\xc3\xa9",
+    "\xff\xfe",
+    "#",
+    "-r",
+    "*",
+    "a.tmp",
+    ".a.XyZ",
 };
 
 static void new_name(char *name, size_t bytes)
@@ -113,11 +134,21 @@ static void make_odd(struct op *op, char *path)
     op->odd = true;
     memcpy(plain, path, PATH_BYTES);
     switch (any(6)) {
-    case 0: snprintf(path, PATH_BYTES, "%.690s/", plain); break;
-    case 1: snprintf(path, PATH_BYTES, "./%.690s", plain); break;
-    case 2: snprintf(path, PATH_BYTES, "%.690s/x", plain); break;
-    case 3: snprintf(path, PATH_BYTES, "%.690s/.", plain); break;
-    case 4: *path = 0; break;
+    case 0:
+        snprintf(path, PATH_BYTES, "%.690s/", plain);
+        break;
+    case 1:
+        snprintf(path, PATH_BYTES, "./%.690s", plain);
+        break;
+    case 2:
+        snprintf(path, PATH_BYTES, "%.690s/x", plain);
+        break;
+    case 3:
+        snprintf(path, PATH_BYTES, "%.690s/.", plain);
+        break;
+    case 4:
+        *path = 0;
+        break;
     default:
         if (dir && depth_of(dir->path) == 1)
             snprintf(path, PATH_BYTES, "%.260s/../%.400s", dir->path, plain);
@@ -224,8 +255,8 @@ static void choose_io(struct op *op)
 
 /* ---------------------------------------------------------------- open, close */
 
-static const mode_t file_modes[] = { 0644, 0666, 0600, 0640, 0444, 0755, 04755, 02755, 0, 06777,
-                                     02644 };
+static const mode_t file_modes[] = { 0644,  0666,  0600, 0640,  0444, 0755,
+                                     04755, 02755, 0,    06777, 02644 };
 static const mode_t dir_modes[] = { 0755, 0777, 01777, 02775, 0700, 0711, 0555, 0, 03777 };
 
 static void choose_file_mode(struct op *op)
@@ -237,8 +268,8 @@ static void choose_file_mode(struct op *op)
 static void choose_open(struct op *op)
 {
     static const int access[] = { O_RDWR, O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
-    static const int extra[] = { O_CREAT, O_CREAT, O_CREAT | O_EXCL, O_TRUNC, O_APPEND, O_NOFOLLOW,
-                                 O_DIRECTORY, O_SYNC, O_NOATIME, O_DSYNC };
+    static const int extra[] = { O_CREAT,    O_CREAT,     O_CREAT | O_EXCL, O_TRUNC,   O_APPEND,
+                                 O_NOFOLLOW, O_DIRECTORY, O_SYNC,           O_NOATIME, O_DSYNC };
 
     op->slot = (int)any(SLOTS);
     op->flags = access[any(sizeof(access) / sizeof(*access))] | O_NONBLOCK | O_CLOEXEC;
@@ -246,7 +277,7 @@ static void choose_open(struct op *op)
         if (chance(45))
             op->flags |= extra[any(sizeof(extra) / sizeof(*extra))];
     if (op->flags & O_CREAT)
-        op->flags &= ~O_DIRECTORY;      /* together: it depends on the kernel what they mean */
+        op->flags &= ~O_DIRECTORY; /* together: it depends on the kernel what they mean */
     choose_file_mode(op);
     choose_path(op, op->path, op->flags & O_DIRECTORY ? S_IFDIR : S_IFREG,
                 op->flags & O_CREAT ? 25 : 92);
@@ -379,7 +410,7 @@ static void choose_seek_set(struct op *op)
     if (op->flags != SEEK_SET)
         op->offset = chance(50) ? -(int64_t)any(4096) : (int64_t)any(4096);
     if (slots[op->slot].is_dir)
-        op->offset = op->flags = 0;         /* a directory's positions are its own */
+        op->offset = op->flags = 0; /* a directory's positions are its own */
 }
 
 static void truncate_length(struct op *op)
@@ -439,9 +470,12 @@ static void act_huge(const struct op *op, struct side *one, struct outcome *out)
 
 static void choose_fallocate(struct op *op)
 {
-    static const int modes[] = { 0, FALLOC_FL_KEEP_SIZE,
-                                 FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE,
-                                 FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE };
+    static const int modes[] = { 0,
+                                 FALLOC_FL_KEEP_SIZE,
+                                 FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                 FALLOC_FL_ZERO_RANGE,
+                                 FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
+                                 FALLOC_FL_PUNCH_HOLE };
 
     choose_io(op);
     const char *name = op->kind->name;
@@ -514,8 +548,8 @@ static void act_copy(const struct op *op, struct side *one, struct outcome *out)
     uint64_t left = op->length;
     ssize_t bytes = 0;
 
-    while (left && (bytes = copy_file_range(one->fd[op->slot], &from, one->fd[op->slot2], &to,
-                                            left, 0)) > 0)
+    while (left && (bytes = copy_file_range(one->fd[op->slot], &from, one->fd[op->slot2], &to, left,
+                                            0)) > 0)
         left -= (uint64_t)bytes;
     done(out, bytes < 0 && left == op->length ? -1 : (int64_t)(op->length - left));
 }
@@ -716,8 +750,9 @@ static void show_times(const struct op *op, const struct stat *st, struct outcom
             used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%s ",
                                      time_is_of_the_clock(now[i]) ? "now" : "not now");
         else if (op->times[i].tv_nsec != UTIME_OMIT)
-            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%" PRId64 ".%09ld ",
-                                     (int64_t)now[i]->tv_sec, now[i]->tv_nsec);
+            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used,
+                                     "%" PRId64 ".%09ld ", (int64_t)now[i]->tv_sec,
+                                     now[i]->tv_nsec);
 }
 
 static void choose_utimens(struct op *op)
@@ -761,7 +796,8 @@ static void act_statfs(const struct op *op, struct side *one, struct outcome *ou
         snprintf(out->text, sizeof(out->text), "names %lu %s", st.f_namemax,
                  st.f_bsize && st.f_frsize && st.f_blocks >= st.f_bfree &&
                          st.f_bfree >= st.f_bavail && st.f_bavail && st.f_files >= st.f_ffree
-                     ? "fine" : "strange");
+                     ? "fine"
+                     : "strange");
 }
 
 /* ---------------------------------------------------------------- names and links */
@@ -805,7 +841,7 @@ static void choose_rename(struct op *op)
 static void choose_rename_flags(struct op *op)
 {
     choose_rename(op);
-    op->flags = chance(50) ? 1 : 2;         /* RENAME_NOREPLACE, RENAME_EXCHANGE */
+    op->flags = chance(50) ? 1 : 2; /* RENAME_NOREPLACE, RENAME_EXCHANGE */
 }
 
 static void act_rename(const struct op *op, struct side *one, struct outcome *out)
@@ -914,8 +950,8 @@ static void choose_mknod(struct op *op)
 
 static void act_mknod(const struct op *op, struct side *one, struct outcome *out)
 {
-    done(out, mknodat(start_fd(op, one), op->path, op->mode,
-                      S_ISCHR(op->mode) ? makedev(1, 3) : 0));
+    done(out,
+         mknodat(start_fd(op, one), op->path, op->mode, S_ISCHR(op->mode) ? makedev(1, 3) : 0));
 }
 
 static void after_mknod(const struct op *op, const struct outcome *out)
@@ -988,7 +1024,7 @@ static void choose_xattr(struct op *op)
     static const char *const names[] = { "user.a", "user.a", "user.b", "user.long.name.of.it" };
 
     choose_path(op, op->path, chance(80) ? S_IFREG : 0, 95);
-    if (entries && chance(70))              /* few, so that what is set is also read */
+    if (entries && chance(70)) /* few, so that what is set is also read */
         snprintf(op->path, PATH_BYTES, "%s", table[any(entries < 6 ? (uint64_t)entries : 6)].path);
     snprintf(op->xattr, sizeof(op->xattr), "%s", names[any(4)]);
     if (chance(2))
@@ -1068,7 +1104,9 @@ static void choose_lock(struct op *op)
 
 static struct flock lock_of(const struct op *op)
 {
-    return (struct flock){ .l_type = (short)op->flags, .l_whence = SEEK_SET, .l_start = op->offset,
+    return (struct flock){ .l_type = (short)op->flags,
+                           .l_whence = SEEK_SET,
+                           .l_start = op->offset,
                            .l_len = (off_t)op->length };
 }
 
@@ -1168,7 +1206,9 @@ struct kind kinds[] = {
     { .name = NULL },
 };
 
-enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+enum {
+    KINDS = sizeof(kinds) / sizeof(*kinds)
+};
 
 static int64_t succeeded[KINDS], failed[KINDS];
 
@@ -1232,8 +1272,8 @@ static void spare_rename_over_links(struct op *op)
     struct stat st;
 
     if (op->kind->act == act_rename && op->flags != 2 &&
-        fstatat(side[1].root_fd, op->path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        !S_ISDIR(st.st_mode) && st.st_nlink > 1)
+        fstatat(side[1].root_fd, op->path, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) &&
+        st.st_nlink > 1)
         memcpy(op->path, op->path2, PATH_BYTES);
 }
 
@@ -1277,7 +1317,9 @@ static struct habit {
     { "setid", spare_setid, false },
 };
 
-enum { HABITS = sizeof(habits) / sizeof(*habits) };
+enum {
+    HABITS = sizeof(habits) / sizeof(*habits)
+};
 
 /* A tree that grows too large is thinned out: names go faster than they come. */
 int kind_weight(const struct kind *kind)

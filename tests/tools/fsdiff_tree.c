@@ -22,9 +22,9 @@ void outcome_reset(struct outcome *out)
 bool outcome_equal(const struct outcome *a, const struct outcome *b)
 {
     return a->ret == b->ret && a->err == b->err && strcmp(a->text, b->text) == 0 &&
-           a->data_bytes == b->data_bytes && memcmp(a->data ? a->data : (void *)"",
-                                                    b->data ? b->data : (void *)"",
-                                                    a->data_bytes) == 0;
+           a->data_bytes == b->data_bytes &&
+           memcmp(a->data ? a->data : (void *)"", b->data ? b->data : (void *)"", a->data_bytes) ==
+               0;
 }
 
 void outcome_print(const char *name, const struct outcome *out)
@@ -108,8 +108,8 @@ void stat_text(const struct stat *st, bool is_root, char *text, size_t bytes)
     if (is_device)
         snprintf(rdev, sizeof(rdev), " rdev %u:%u", major(st->st_rdev), minor(st->st_rdev));
     snprintf(text, bytes, "mode %06o uid %u gid %u nlink %s size %s mtime %s%s%s", st->st_mode,
-             st->st_uid, st->st_gid, nlink, size, is_root || S_ISFIFO(st->st_mode) ? "-" : mtime, rdev,
-             time_is_of_the_clock(&st->st_ctim) ? "" : " ctime is not of the clock");
+             st->st_uid, st->st_gid, nlink, size, is_root || S_ISFIFO(st->st_mode) ? "-" : mtime,
+             rdev, time_is_of_the_clock(&st->st_ctim) ? "" : " ctime is not of the clock");
 }
 
 void xattrs_text(const char *path, char *text, size_t bytes)
@@ -141,7 +141,7 @@ void xattrs_text(const char *path, char *text, size_t bytes)
 /* ---------------------------------------------------------------- trees */
 
 struct walk {
-    int fd[2];                      /* the directory, on both sides */
+    int fd[2]; /* the directory, on both sides */
     char path[PATH_MAX];
     int depth;
 };
@@ -411,13 +411,13 @@ static int plant_link(const char *path)
 
 static const struct {
     const char *name;
-    mode_t type;                    /* of its victim; 0: any */
+    mode_t type; /* of its victim; 0: any */
     int (*act)(const char *path);
 } plants[] = {
-    { "byte", S_IFREG, plant_byte },    { "size", S_IFREG, plant_size },
-    { "mode", S_IFREG, plant_mode },    { "owner", 0, plant_owner },
-    { "time", S_IFREG, plant_time },    { "xattr", S_IFREG, plant_xattr },
-    { "name", S_IFDIR, plant_name },    { "lost", S_IFREG, plant_lost },
+    { "byte", S_IFREG, plant_byte },           { "size", S_IFREG, plant_size },
+    { "mode", S_IFREG, plant_mode },           { "owner", 0, plant_owner },
+    { "time", S_IFREG, plant_time },           { "xattr", S_IFREG, plant_xattr },
+    { "name", S_IFDIR, plant_name },           { "lost", S_IFREG, plant_lost },
     { "link-text", S_IFLNK, plant_link_text }, { "link", S_IFREG, plant_link },
 };
 

@@ -32,7 +32,8 @@ import uuid
 
 ROOT_GFID = str(uuid.UUID(int=1))
 OWN = b".glusterfs"
-KINDS = ["root", "gfid", "handle", "dir-handle", "orphan", "nlink", "gfid2path", "stale", "mdata", "leftover"]
+KINDS = ["root", "gfid", "handle", "dir-handle", "orphan", "nlink", "gfid2path", "stale", "mdata",
+         "leftover"]
 BRICK_ONLY = ("trusted.gfid", "trusted.glusterfs.volume-id", "trusted.gfid2path.",
               "trusted.glusterfs.mdata")
 MDATA_BYTES = 57          # 1 + 8 + 3 * 16
@@ -230,8 +231,8 @@ class Tree:
                  if key.startswith("trusted.gfid2path.")}
         for key in sorted(set(expected) | set(there)):
             if expected.get(key) != there.get(key):
-                self.say("gfid2path" if key in expected else "stale", one.relative, "%s is %s, expected %s"
-                         % (key, there.get(key), expected.get(key)))
+                self.say("gfid2path" if key in expected else "stale", one.relative,
+                         "%s is %s, expected %s" % (key, there.get(key), expected.get(key)))
 
     def check_handles(self):
         for first in range(256):

@@ -17,7 +17,7 @@ extern const struct xlator_type xlator_features_access_control;
 
 #define ACL_NAME "system.posix_acl_access"
 
-/* --- random numbers, replayed with MORTAR_SEED --------------------------------------------------- */
+/* --- random numbers, replayed with MORTAR_SEED ------------------------------------------------ */
 
 static uint64_t random_state;
 
@@ -34,7 +34,7 @@ static void seed(void)
     fprintf(stderr, "# seed %llu\n", (unsigned long long)random_state);
 }
 
-/* --- the kernel as the oracle -------------------------------------------------------------------- */
+/* --- the kernel as the oracle ----------------------------------------------------------------- */
 
 enum { OBJECTS = 160, SUBJECTS = 60, WANTS = 8, IDS = 4, FIRST_ID = 2000, ACL_MAX = 256 };
 
@@ -217,7 +217,7 @@ static void a_malformed_acl_permits_nothing(void **state)
     assert_false(acl_permits(&subject, &call, 0, ACL_READ));
 }
 
-/* --- a tree that the child tells of -------------------------------------------------------------- */
+/* --- a tree that the child tells of ----------------------------------------------------------- */
 
 enum { MY_DIR = 1, STICKY, MY_FILE, OTHERS_FILE, SUBDIR, OTHERS_SUBDIR, OPEN_DIR, NODES };
 enum { ME = 1000, OTHER = 1001, US = 1000, GROUP = 500 };

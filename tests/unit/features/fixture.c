@@ -4,7 +4,7 @@
 #include "../fop/sample.h"
 #include "fop/fop_codec.h"
 
-/* --- the child that records ---------------------------------------------------------------------- */
+/* --- the child that records ------------------------------------------------------------------- */
 
 static void record(struct fixture *fx, struct call *call, enum fop op, const void *args)
 {
@@ -33,7 +33,7 @@ static int recorder_any(struct xlator *xl, struct call *call, enum fop op, const
 
 static const struct xlator_type recorder = { .name = "test/recorder", .any = recorder_any };
 
-/* --- building ------------------------------------------------------------------------------------ */
+/* --- building --------------------------------------------------------------------------------- */
 
 static struct xlator *xl_new(struct graph *graph, const struct xlator_type *type, const char *name)
 {
@@ -168,7 +168,7 @@ void fixture_free(struct fixture *fx)
     free(fx);
 }
 
-/* --- what was seen ------------------------------------------------------------------------------- */
+/* --- what was seen ---------------------------------------------------------------------------- */
 
 unsigned fixture_count(struct fixture *fx, enum fop op)
 {
@@ -215,7 +215,7 @@ unsigned fixture_dump_lines(struct fixture *fx, const char *key)
     return dump_search(fx, key, value, sizeof(value));
 }
 
-/* --- what tests call with ------------------------------------------------------------------------ */
+/* --- what tests call with --------------------------------------------------------------------- */
 
 gfid_t gfid_of(uint32_t n)
 {

@@ -76,7 +76,7 @@ static unsigned bases(const char *folder, struct stat *ret_stat)
     return count;
 }
 
-/* --- xattrop over a child that stores, or fails ---------------------------------------------------- */
+/* --- xattrop over a child that stores, or fails ----------------------------------------------- */
 
 static const char *watched_folder;  /* looked at while the child works */
 static bool was_indexed;
@@ -195,7 +195,7 @@ static void other_keys_are_not_watched(void)
     index_free(fx);
 }
 
-/* --- asking ---------------------------------------------------------------------------------------- */
+/* --- asking ----------------------------------------------------------------------------------- */
 
 static struct dict *ask(struct fixture *fx, const char *name)
 {
@@ -322,7 +322,7 @@ static void the_index_is_a_directory_that_can_be_listed_and_cleaned(void)
     index_free(fx);
 }
 
-/* --- base files ------------------------------------------------------------------------------------ */
+/* --- base files ------------------------------------------------------------------------------- */
 
 /* A file system says when a base file is full; ext4 does at 65000 links. */
 static void a_full_base_file_is_followed_by_another(void)
@@ -383,7 +383,7 @@ static void a_base_file_that_went_is_made_again(void)
     index_free(fx);
 }
 
-/* --- order ----------------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 enum { MARKERS = 16, MARKS = 30 };
 static unsigned pending_now, markers_done;

@@ -10,7 +10,7 @@ enum { GETLK, SETLK, SETLKW };
 enum { ENTRY_LOCK, ENTRY_UNLOCK, ENTRY_TRY };
 enum { CLIENTS = 4 };
 
-/* --- a file, some clients, their open files -------------------------------------------------------- */
+/* --- a file, some clients, their open files --------------------------------------------------- */
 
 struct world {
     struct fixture *fx;
@@ -112,7 +112,7 @@ static void check_bytes(struct world *world, const char *expected)
     }
 }
 
-/* --- ranges of one owner --------------------------------------------------------------------------- */
+/* --- ranges of one owner ---------------------------------------------------------------------- */
 
 static void one_owners_ranges_split_merge_and_change_type(void)
 {
@@ -228,7 +228,7 @@ static void an_owner_is_a_client_and_its_word(void)
     world_free(world);
 }
 
-/* --- against a model ------------------------------------------------------------------------------- */
+/* --- against a model -------------------------------------------------------------------------- */
 
 enum { BYTES = 24, OWNERS = 5, MODEL_ROUNDS = 20000 };
 
@@ -277,7 +277,7 @@ static void random_locks_agree_with_a_table_of_bytes(void)
     world_free(world);
 }
 
-/* --- waiting --------------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 struct waiter {
     struct world *world;
@@ -503,7 +503,7 @@ static void interrupts_from_another_lane_race_grants(void)
     world_free(world);
 }
 
-/* --- clients and files that go --------------------------------------------------------------------- */
+/* --- clients and files that go ---------------------------------------------------------------- */
 
 static void a_client_that_goes_takes_its_locks_and_waiters_along(void)
 {
@@ -565,7 +565,7 @@ static void an_fds_end_drops_what_was_locked_through_it(void)
     world_free(world);
 }
 
-/* --- deadlock -------------------------------------------------------------------------------------- */
+/* --- deadlock --------------------------------------------------------------------------------- */
 
 static void rings_of_two_and_three_are_refused(void)
 {
@@ -661,7 +661,7 @@ static void looking_for_rings_is_bounded(void)
     world_free(world);
 }
 
-/* --- inodelk, entrylk ------------------------------------------------------------------------------ */
+/* --- inodelk, entrylk ------------------------------------------------------------------------- */
 
 static int inodelk(struct world *world, int client, const char *owner, const char *domain,
                    uint32_t cmd, uint32_t type, uint64_t start, uint64_t len)
@@ -799,7 +799,7 @@ static void a_waiter_for_a_name_gets_it(void)
     world_free(world);
 }
 
-/* --- what look-ups tell ---------------------------------------------------------------------------- */
+/* --- what look-ups tell ----------------------------------------------------------------------- */
 
 static int answer_lookup(struct fixture *fx, struct call *call, enum fop op, const void *args,
                          void *reply)
@@ -870,7 +870,7 @@ static void active_locks_name_their_clients(void)
     world_free(world);
 }
 
-/* --- bounds ---------------------------------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 static void thousands_of_locks_come_and_go(void)
 {

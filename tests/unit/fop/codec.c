@@ -19,7 +19,7 @@ static uint64_t seed_from_environment(void)
     return seed;
 }
 
-/* --- requests ------------------------------------------------------------------------------------ */
+/* --- requests --------------------------------------------------------------------------------- */
 
 struct objects { /* what requests name */
     struct inode_table *table;
@@ -204,7 +204,7 @@ static void a_damaged_request_does_no_harm(void **state)
     }
 }
 
-/* --- replies ------------------------------------------------------------------------------------- */
+/* --- replies ---------------------------------------------------------------------------------- */
 
 static struct payload reply_payload_beside(enum fop op, const void *reply)
 {
@@ -344,7 +344,7 @@ static void a_damaged_reply_does_no_harm(void **state)
     }
 }
 
-/* --- bounds -------------------------------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 static void lists_without_end_are_refused(void **state)
 {
@@ -417,7 +417,7 @@ static void lock_owners_longer_than_ours_are_cut_and_too_long_ones_refused(void 
     }
 }
 
-/* --- the table ----------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static void operations_are_found_by_procedure_and_name(void **state)
 {

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/stat.h>
 
-/* --- identity ------------------------------------------------------------------------------------ */
+/* --- identity --------------------------------------------------------------------------------- */
 
 static gfid_t random_gfid(uint64_t *random)
 {
@@ -83,7 +83,7 @@ static void the_table_grows_with_what_is_in_it(void **state)
     free(inodes);
 }
 
-/* --- slots --------------------------------------------------------------------------------------- */
+/* --- slots ------------------------------------------------------------------------------------ */
 
 static unsigned forgotten, released, freed;
 
@@ -199,7 +199,7 @@ static void what_create_opened_is_bound_once(void **state)
     inode_table_free(table);
 }
 
-/* --- many threads -------------------------------------------------------------------------------- */
+/* --- many threads ----------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 40000, SHARED = 8 };
 static struct inode_table *shared_table;

@@ -10,7 +10,7 @@
 
 #include "graph/registry.h"
 
-/* --- which types, with which options -------------------------------------------------------------- */
+/* --- which types, with which options ---------------------------------------------------------- */
 
 static char index_base[128];
 
@@ -61,7 +61,7 @@ static const char *const *options_of(const struct xlator_type *type)
     return NULL;
 }
 
-/* --- the probe above: a type that takes every operation and passes it on ---------------------------- */
+/* --- the probe above: a type that takes every operation and passes it on ---------------------- */
 
 static unsigned entered, returned;
 
@@ -76,7 +76,7 @@ static int probe_any(struct xlator *xl, struct call *call, enum fop op, const vo
 static const struct xlator_type probe = { .name = "test/probe", .children_min = 1,
                                           .children_max = 1, .any = probe_any };
 
-/* --- one operation through one type ---------------------------------------------------------------- */
+/* --- one operation through one type ----------------------------------------------------------- */
 
 static bool own_handler(const struct xlator_type *type, enum fop op)
 {
@@ -236,7 +236,7 @@ static void a_deadline_that_passed_stops_an_operation(void)
     fixture_free(fx);
 }
 
-/* --- events, ends ---------------------------------------------------------------------------------- */
+/* --- events, ends ----------------------------------------------------------------------------- */
 
 static unsigned heard, gone;
 

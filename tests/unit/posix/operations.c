@@ -452,6 +452,162 @@ static void wrong_directories_are_refused(void)
     check_equal(remove(brick.path), 0);
 }
 
+static void in_brick(const struct brick *brick, const char *name, char path[512])
+{
+    snprintf(path, 512, "%s/%s", brick->path, name);
+}
+
+static void what_a_crash_left_empty_counts_as_absent(void)
+{
+    BRICK(brick);
+    struct iatt stat;
+    char path[512];
+
+    in_brick(&brick, "d", path);
+    check_equal(mkdir(path, 0755), 0);
+    check_equal(do_lookup(&brick, brick.root, "d", &stat), -ENOENT);
+    check_equal(do_mkdir(&brick, brick.root, "d", 0700, &stat), 0);
+    check_equal(stat.mode, 0040700);
+    in_brick(&brick, "f", path);
+    close(open(path, O_CREAT | O_WRONLY, 0644));
+    check_equal(do_lookup(&brick, brick.root, "f", &stat), -ENOENT);
+    check_equal(do_create(&brick, brick.root, "f", O_RDWR | O_EXCL, 0100600, NULL, &stat), 0);
+    AUTO(inode) dir = NULL;
+    check_equal(do_lookup(&brick, brick.root, "d", &stat), 0);
+    dir = inode_of(&brick, &stat);
+    in_brick(&brick, "d/left", path);
+    check_equal(mkdir(path, 0755), 0);
+    check_equal(do_rmdir(&brick, brick.root, "d", 0), 0); /* left-overs do not hold it */
+    inode_unref(TAKE(dir));
+    brick_end(&brick);
+}
+
+static void what_was_put_there_by_hand_is_labelled(void)
+{
+    BRICK(brick);
+    struct iatt stat;
+    char path[512];
+
+    in_brick(&brick, "f", path);
+    FILE *file = fopen(path, "w");
+    check(file && fputs("text", file) > 0 && fclose(file) == 0);
+    if (env_kind() != ENV_SIM) { /* whose clock is years ahead */
+        check_equal(do_lookup(&brick, brick.root, "f", &stat), -ENOENT); /* too young */
+        env_sleep(1100 * NS_PER_MS);
+    }
+    check_equal(do_lookup(&brick, brick.root, "f", &stat), 0);
+    check_equal(stat.size, 4);
+    check_equal(stat.nlink, 1);
+    brick_end(&brick);
+}
+
+static void a_lost_handle_is_made_anew(void)
+{
+    BRICK(brick);
+    struct iatt file, dir, stat;
+    char path[512], text[UUID_TEXT_SIZE];
+
+    check_equal(do_create(&brick, brick.root, "f", O_RDWR, 0100600, NULL, &file), 0);
+    check_equal(do_mkdir(&brick, brick.root, "d", 0755, &dir), 0);
+    brick_stop(&brick);
+    for (int i = 0; i < 2; i++) {
+        const gfid_t *gfid = i ? &dir.gfid : &file.gfid;
+        snprintf(path, sizeof(path), "%s/.glusterfs/%02x/%02x/%s", brick.path, gfid->bytes[0],
+                 gfid->bytes[1], gfid_format(gfid, text));
+        check_equal(unlink(path), 0);
+    }
+    check_equal(brick_start(&brick, NULL), 0);
+    check_equal(do_lookup_gfid(&brick, &file.gfid, &stat), -ENOENT);
+    check_equal(do_lookup(&brick, brick.root, "f", &stat), 0);
+    check_equal(do_lookup(&brick, brick.root, "d", &stat), 0);
+    check_equal(do_lookup_gfid(&brick, &file.gfid, &stat), 0);
+    check_equal(do_lookup_gfid(&brick, &dir.gfid, &stat), 0);
+    brick_end(&brick);
+}
+
+static void the_reserve_refuses_data_but_not_deletion(void)
+{
+    struct brick brick;
+    const char *const all[] = { "reserve", "100", NULL };
+    struct iatt stat;
+
+    brick_new(&brick);
+    check_equal(brick_start(&brick, NULL), 0);
+    check_equal(do_create(&brick, brick.root, "f", O_RDWR, 0100600, NULL, &stat), 0);
+    brick_stop(&brick);
+    check_equal(brick_start(&brick, all), 0);
+    check_equal(do_create(&brick, brick.root, "g", O_RDWR, 0100600, NULL, &stat), -ENOSPC);
+    check_equal(do_mkdir(&brick, brick.root, "d", 0755, &stat), -ENOSPC);
+    check_equal(do_rename(&brick, brick.root, "f", brick.root, "h", &stat), 0);
+    check_equal(do_unlink(&brick, brick.root, "h"), 0);
+    brick.call.pid = PID_SELF_HEAL;
+    check_equal(do_create(&brick, brick.root, "g", O_RDWR, 0100600, NULL, &stat), 0);
+    brick_end(&brick);
+}
+
+static void direct_writes_are_aligned_or_refused(void)
+{
+    BRICK(brick);
+    AUTO(fd) fd = NULL;
+    struct iatt stat;
+    static char odd[4096 + 1];
+    char back[4096];
+
+    check_equal(do_create(&brick, brick.root, "f", O_RDWR | O_DIRECT, 0100600, &fd, &stat), 0);
+    memset(odd, 'd', sizeof(odd));
+    check_equal(do_write(&brick, fd, odd + 1, 4096, 0), 4096); /* memory is ours to align */
+    check_equal(do_write(&brick, fd, odd + 1, 100, 0), -EINVAL);
+    check_equal(do_write(&brick, fd, odd + 1, 4096, 100), -EINVAL);
+    check_equal(do_read(&brick, fd, back, 4096, 0), 4096);
+    check(memcmp(back, odd + 1, 4096) == 0);
+    fd_unref(TAKE(fd));
+    brick_end(&brick);
+}
+
+static void a_descriptor_does_what_it_was_opened_for(void)
+{
+    BRICK(brick);
+    struct iatt stat;
+    char byte;
+
+    check_equal(do_create(&brick, brick.root, "f", O_RDWR, 0100600, NULL, &stat), 0);
+    AUTO(inode) inode = inode_of(&brick, &stat);
+    AUTO(fd) reader = NULL;
+    AUTO(fd) writer = NULL;
+    check_equal(do_open(&brick, inode, O_RDONLY, &reader), 0);
+    check_equal(do_open(&brick, inode, O_WRONLY | O_APPEND, &writer), 0);
+    check_equal(do_write(&brick, reader, "x", 1, 0), -EBADF);
+    check_equal(do_read(&brick, writer, &byte, 1, 0), -EBADF);
+    check_equal(do_write(&brick, writer, "a", 1, 0), 1);
+    check_equal(do_write(&brick, writer, "b", 1, 0), 1); /* appended, whatever the offset */
+    check_equal(do_read(&brick, reader, &byte, 1, 1), 1);
+    check_equal(byte, 'b');
+    fd_unref(TAKE(reader));
+    fd_unref(TAKE(writer));
+    inode_unref(TAKE(inode));
+    brick_end(&brick);
+}
+
+static void a_failing_disk_takes_the_brick_down(void)
+{
+    struct brick brick;
+    const char *const options[] = { "health-check-interval", "1", NULL };
+    char path[512];
+
+    brick_new(&brick);
+    in_brick(&brick, ".glusterfs/health_check", path);
+    check_equal(brick_start(&brick, options), 0);
+    check_equal(brick.ups, 1);
+    env_sleep(2500 * NS_PER_MS);
+    check_equal(brick.downs, 0);
+    check(disk_exists(&brick, ".glusterfs/health_check"));
+    check_equal(unlink(path), 0);
+    check_equal(mkdir(path, 0755), 0); /* cannot be opened for writing */
+    env_sleep(2500 * NS_PER_MS);
+    check_equal(brick.downs, 1);
+    brick_end(&brick);
+}
+
 int main(void)
 {
     static const struct fiber_case cases[] = {
@@ -471,6 +627,13 @@ int main(void)
         FIBER_CASE(counters_in_attributes_add_up, ALL),
         FIBER_CASE(checksums_are_those_of_the_specification, ALL),
         FIBER_CASE(a_removed_tree_goes_to_the_landfill_and_is_purged, ALL),
+        FIBER_CASE(what_a_crash_left_empty_counts_as_absent, ALL),
+        FIBER_CASE(what_was_put_there_by_hand_is_labelled, ALL),
+        FIBER_CASE(a_lost_handle_is_made_anew, ALL),
+        FIBER_CASE(the_reserve_refuses_data_but_not_deletion, ALL),
+        FIBER_CASE(direct_writes_are_aligned_or_refused, ALL),
+        FIBER_CASE(a_descriptor_does_what_it_was_opened_for, ALL),
+        FIBER_CASE(a_failing_disk_takes_the_brick_down, ALL),
         FIBER_CASE(wrong_directories_are_refused, ALL),
     };
     return on_backends(cases, ARRAY_SIZE(cases));

@@ -140,8 +140,6 @@ static int check_data(const struct serving *serving)
         return check_range(args->truncate.offset, 0);
     case FOP_FTRUNCATE:
         return check_range(args->ftruncate.offset, 0);
-    case FOP_SEEK:
-        return check_range(args->seek.offset, 0);
     case FOP_COPY_FILE_RANGE:
         ret = check_range(args->copy_file_range.in_offset, args->copy_file_range.size);
         return ret < 0 ? ret : check_range(args->copy_file_range.out_offset,

@@ -182,6 +182,13 @@ static int victim_settle(struct victim *victim)
     return 0;
 }
 
+/* Removing must work on a full disk too: then the file is lost to those who would open it by gfid,
+ * not to those who have it open. */
+static bool is_no_room(int ret)
+{
+    return ret == -ENOSPC || ret == -EDQUOT || ret == -EMLINK;
+}
+
 /* Its handle goes, or, while somebody has it open, moves to unlink/. */
 static int drop_handle(struct victim *victim)
 {
@@ -196,6 +203,8 @@ static int drop_handle(struct victim *victim)
                             0);
     if (ret == -ENOENT) /* it had no handle */
         ret = env_linkat(victim->object.at, victim->name, posix->unlink_fd, unlinked, 0);
+    if (is_no_room(ret))
+        return handle_unlink(posix, &victim->gfid);
     if (ret == 0)
         victim->node->is_unlinked = true;
     return ret;
@@ -503,6 +512,32 @@ static int move_names(struct move *move)
                          move->in->newname, 0);
 }
 
+/* A link in unlink/ beside the handle, which goes only after the rename: a crash between must not leave
+ * the name without its handle. */
+static int keep_target(struct victim *target)
+{
+    char path[HANDLE_PATH_SIZE], unlinked[UUID_TEXT_SIZE];
+    struct posix *posix = target->posix;
+
+    handle_path(&target->gfid, path);
+    gfid_format(&target->gfid, unlinked);
+    int ret = env_linkat(handle_dir_fd(posix, &target->gfid), path, posix->unlink_fd, unlinked, 0);
+    if (ret == -ENOENT) /* it had no handle */
+        ret = env_linkat(target->object.at, target->name, posix->unlink_fd, unlinked, 0);
+    if (ret == 0)
+        target->node->is_unlinked = true;
+    return is_no_room(ret) ? 0 : ret;
+}
+
+static void forsake_target(struct victim *target)
+{
+    char unlinked[UUID_TEXT_SIZE];
+
+    gfid_format(&target->gfid, unlinked);
+    best_effort(env_unlinkat(target->posix->unlink_fd, unlinked, 0)); /* else at start */
+    target->node->is_unlinked = false;
+}
+
 /* What the overwritten name leaves: one name less, or nothing. */
 static int bury_target(struct move *move)
 {
@@ -512,7 +547,7 @@ static int bury_target(struct move *move)
         return 0;
     if (target->is_last) {
         linger_begin(move->posix, target->inode, target->node);
-        return target->node->opens ? drop_handle(target) : 0; /* else after the rename */
+        return target->node->opens ? keep_target(target) : 0;
     }
     gfid2path_remove(move->posix, &target->object, &move->in->newparent->gfid, move->in->newname);
     pgfid_add(move->posix, &target->object, &move->in->newparent->gfid, -1);
@@ -531,7 +566,7 @@ static void target_gone(struct move *move)
         node_reset(move->posix, target->node);
         return;
     }
-    if (target->is_last && !target->node->is_unlinked)
+    if (target->is_last)
         /* left over, a nameless look-up drops it */
         best_effort(handle_unlink(move->posix, &target->gfid));
     victim_gone(target);
@@ -550,7 +585,7 @@ static int move_file(struct move *move)
         ret = move_names(move);
     if (ret < 0) {
         if (move->new.exists && move->new.node && move->new.node->is_unlinked)
-            restore_handle(&move->new);
+            forsake_target(&move->new);
         return ret;
     }
     if (move->old.is_labelled) {

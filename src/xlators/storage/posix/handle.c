@@ -53,7 +53,19 @@ static int make_second_dir(struct posix *posix, const gfid_t *gfid)
     char name[3];
     snprintf(name, sizeof(name), "%02x", gfid->bytes[1]);
     int ret = env_mkdirat(handle_dir_fd(posix, gfid), name, 0700);
-    return ret == -EEXIST ? 0 : ret;
+    if (ret < 0 && ret != -EEXIST)
+        return ret;
+    posix->second_dirs[gfid->bytes[0] * 32 + gfid->bytes[1] / 8] |=
+        (uint8_t)(1u << gfid->bytes[1] % 8);
+    return 0;
+}
+
+/* Most gfids are the first of their directory for long: so it is made before it is missed. */
+static int need_second_dir(struct posix *posix, const gfid_t *gfid)
+{
+    bool is_there = posix->second_dirs[gfid->bytes[0] * 32 + gfid->bytes[1] / 8] >>
+                    gfid->bytes[1] % 8 & 1;
+    return is_there ? 0 : make_second_dir(posix, gfid);
 }
 
 static int symlink_in_second_dir(struct posix *posix, const gfid_t *gfid, const char *text)
@@ -61,7 +73,9 @@ static int symlink_in_second_dir(struct posix *posix, const gfid_t *gfid, const 
     char path[HANDLE_PATH_SIZE];
 
     handle_path(gfid, path);
-    int ret = env_symlinkat(text, handle_dir_fd(posix, gfid), path);
+    int ret = need_second_dir(posix, gfid);
+    if (ret == 0)
+        ret = env_symlinkat(text, handle_dir_fd(posix, gfid), path);
     if (ret != -ENOENT)
         return ret;
     ret = make_second_dir(posix, gfid);
@@ -107,7 +121,9 @@ static int link_in_second_dir(struct posix *posix, const gfid_t *gfid, const str
     char path[HANDLE_PATH_SIZE];
 
     handle_path(gfid, path);
-    int ret = object_link(object, handle_dir_fd(posix, gfid), path);
+    int ret = need_second_dir(posix, gfid);
+    if (ret == 0)
+        ret = object_link(object, handle_dir_fd(posix, gfid), path);
     if (ret != -ENOENT)
         return ret;
     ret = make_second_dir(posix, gfid);

@@ -88,6 +88,11 @@ static int finish_named(struct posix *posix, struct call *call, const struct loo
     mdata_load(posix, node, object);
     inode->type = st->st_mode & S_IFMT;
     iatt_fill(posix, node, st, &out->stat);
+    if (where == ON_WORKER_WITH_NAME) { /* a new handle is one more link */
+        int ret = stat_iatt(posix, node, object, &out->stat);
+        if (ret < 0)
+            return ret;
+    }
     node_keep(posix, node);
     return answer_xdata(posix, call, node, object, in, &out->stat, out);
 }

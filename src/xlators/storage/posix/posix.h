@@ -46,6 +46,7 @@ struct posix {
     char *root_path;                     /* directory without trailing slashes */
     int root_fd, handle_fd, unlink_fd, landfill_fd;
     int first_fd[256];                   /* .glusterfs/00 ... ff */
+    _Atomic uint8_t second_dirs[65536 / 8]; /* bit aa*256+bb: .glusterfs/aa/bb was seen */
     dev_t root_dev;
     ino_t root_ino, handle_ino;
     char host[256];

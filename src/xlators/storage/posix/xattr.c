@@ -448,8 +448,10 @@ POSIX_HOP(fsetxattr)
 /* --- REMOVEXATTR ------------------------------------------------------------------------------ */
 static int remove_one(const struct setting *setting, const char *key)
 {
-    if (is_identity(key) || begins(key, XATTR_GFID2PATH) || strcmp(key, XATTR_MDATA) == 0)
+    if (is_identity(key) || begins(key, XATTR_GFID2PATH))
         return -EPERM;
+    if (strcmp(key, XATTR_MDATA) == 0)
+        mdata_born(setting->node, NULL); /* from now on the inode's own times show */
     return object_removexattr(setting->object, key);
 }
 
