@@ -103,5 +103,6 @@ def cases_genuine_fails(args):
 def marks_of_genuine(kinds):
     """What genuine leaves in a brick, for treedump's `tolerate`: the gfid2path of a name that a
     rename replaced stays on a file that has other names; a directory whose rename failed (not
-    empty) has lost its handle."""
-    return ["stale", "dir-handle"] if "genuine" in kinds else []
+    empty) has lost its handle; the target of a copy_file_range (its own mount sends none) stays
+    open until the brick ends."""
+    return ["stale", "dir-handle", "leftover"] if "genuine" in kinds else []

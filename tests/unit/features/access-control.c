@@ -403,10 +403,10 @@ static void renaming_needs_both_directories_and_a_moved_one(void)
 
     check_op(s, rename, 0, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OPEN_DIR],
              .oldname = "mine", .newname = "x");
-    check_op(s, rename, -EACCES, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OTHERS_SUBDIR],
-             .oldname = "mine", .newname = "x");
-    check_op(s, rename, -EACCES, .oldparent = s->inode[OTHERS_SUBDIR], .newparent = s->inode[MY_DIR],
-             .oldname = "mine", .newname = "x");
+    check_op(s, rename, -EACCES, .oldparent = s->inode[MY_DIR],
+             .newparent = s->inode[OTHERS_SUBDIR], .oldname = "mine", .newname = "x");
+    check_op(s, rename, -EACCES, .oldparent = s->inode[OTHERS_SUBDIR],
+             .newparent = s->inode[MY_DIR], .oldname = "mine", .newname = "x");
     /* a directory's ".." is rewritten when it moves: that is a write to it */
     check_op(s, rename, -EACCES, .oldparent = s->inode[MY_DIR], .newparent = s->inode[OPEN_DIR],
              .oldname = "others-sub", .newname = "x");

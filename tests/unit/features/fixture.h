@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A tiny graph: the translator under test over a child that records what reaches it.
  *
- *     struct fixture *fx = fixture_new(&xlator_features_locks, (const char *[]){ "trace", "on", NULL });
+ *     struct fixture *fx = fixture_new(&xlator_x, (const char *[]){ "trace", "on", NULL });
  *     fx->answer = my_answer;                          // else every operation succeeds
  *     struct call call = call_of(client, "owner");
  *     check_equal(fop_flush(fx->top, &call, &in, &out), 0);

@@ -7,7 +7,7 @@
 
 extern const struct xlator_type xlator_performance_io_threads;
 
-static unsigned running, running_max, finished;
+static unsigned running, running_max, finished, wanted;
 
 static void block(void *arg)
 {
@@ -17,7 +17,10 @@ static void block(void *arg)
     while (now > seen && !__atomic_compare_exchange_n(&running_max, &seen, now, false,
                                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
     }
-    usleep(20000);
+    /* until so many are here as there may be, and a while longer for one too many */
+    for (int ms = 0; ms < 5000 && __atomic_load_n(&running_max, __ATOMIC_ACQUIRE) < wanted; ms++)
+        usleep(1000);
+    usleep(10000);
     __atomic_sub_fetch(&running, 1, __ATOMIC_ACQ_REL);
 }
 
@@ -28,11 +31,12 @@ static void hopper(void *arg)
     finished++;
 }
 
-/* The most that ran at once, of many that want to. */
-static unsigned at_once(void)
+/* The most that ran at once, of many that want to; `expected` is waited for. */
+static unsigned at_once(unsigned expected)
 {
     enum { HOPS = 60 };
     running = running_max = finished = 0;
+    wanted = expected;
     for (int i = 0; i < HOPS; i++)
         check_equal(fiber_start("hopper", hopper, NULL), 0);
     await_count(&finished, HOPS);
@@ -43,13 +47,13 @@ static void thread_count_sizes_the_pool_live(void)
 {
     struct fixture *fx = fixture_new(&xlator_performance_io_threads,
                                      (const char *[]){ "thread-count", "3", NULL });
-    check_equal(at_once(), 3);
+    check_equal(at_once(3), 3);
     check_equal(fixture_reconfigure(fx, (const char *[]){ "thread-count", "12", NULL }), 0);
-    check_equal(at_once(), 12);
+    check_equal(at_once(12), 12);
     check_equal(fixture_reconfigure(fx, (const char *[]){ "thread-count", "1", NULL }), 0);
-    check_equal(at_once(), 1);
+    check_equal(at_once(1), 1);
     check_equal(fixture_reconfigure(fx, NULL), 0); /* the default */
-    check_equal(at_once(), 16);
+    check_equal(at_once(16), 16);
     fixture_free(fx);
 }
 

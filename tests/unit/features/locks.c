@@ -434,7 +434,7 @@ static void an_interrupted_wait_ends_with_eintr(void)
     world_free(world);
 }
 
-/* Grant and interrupt at once, in either order: one answer, and the lock is there exactly if it is 0. */
+/* Grant and interrupt at once, in either order: one answer, and the lock is there if it is 0. */
 static void an_interrupt_races_a_grant(void)
 {
     for (int first = 0; first < 2; first++) {
@@ -646,7 +646,8 @@ static void looking_for_rings_is_bounded(void)
     }
     answers = 0;
     for (int i = 0; i < MANY; i++) {
-        waiters[i] = (struct waiter){ world, i % 2, names[i], RANGE_WRITE, 0, 1, NULL, 0, false, 0 };
+        waiters[i] = (struct waiter){ .world = world, .client = i % 2, .owner = names[i],
+                                      .type = RANGE_WRITE, .len = 1 };
         check_equal(fiber_start("waiter", waiter_fiber, &waiters[i]), 0);
     }
     settle();
@@ -870,6 +871,84 @@ static void active_locks_name_their_clients(void)
     world_free(world);
 }
 
+/* --- flock, and waits that are given up from afar -------------------------------------------- */
+
+/* Over the wire flock(2) looks like fcntl(2); our mounts say in xdata which it is. */
+static int flock_of(struct world *world, int client, const char *owner, uint32_t cmd, uint32_t type)
+{
+    struct call call = call_of(world->client[client], owner);
+    struct lk_reply out = { 0 };
+    AUTO(dict) xdata = dict_new();
+    const struct lk_args in = { .fd = world->fd[client], .cmd = cmd, .type = type,
+                                .lock = { .type = type }, .xdata = xdata };
+    check_equal(dict_set_int(xdata, "mortar.flock", 1), 0);
+    int ret = fop_lk(world->fx->top, &call, &in, &out);
+    lk_reply_fini(&out);
+    return ret;
+}
+
+static void flock_and_fcntl_do_not_see_each_other(void)
+{
+    struct world *world = world_new();
+
+    check_equal(lk(world, 0, "a", SETLK, RANGE_WRITE, 0, 0), 0);
+    check_equal(flock_of(world, 1, "b", SETLK, RANGE_WRITE), 0);
+    check_equal(flock_of(world, 2, "c", SETLK, RANGE_READ), -EAGAIN);
+    check_equal(flock_of(world, 1, "b", SETLK, RANGE_READ), 0); /* a downgrade */
+    check_equal(flock_of(world, 2, "c", SETLK, RANGE_READ), 0);
+    check_equal(flock_of(world, 0, "a", SETLK, RANGE_UNLOCK), 0); /* not held: nothing */
+    check_equal(lk(world, 1, "b", SETLK, RANGE_READ, 0, 1), -EAGAIN);
+    check_equal(flock_of(world, 1, "b", SETLK, RANGE_UNLOCK), 0);
+    check_equal(flock_of(world, 2, "c", SETLK, RANGE_WRITE), 0);
+    client_goes(world, 2);
+    check_equal(flock_of(world, 1, "b", SETLK, RANGE_WRITE), 0);
+    fd_unref(world->fd[1]); /* it ends with its file */
+    world->fd[1] = fd_new(world->inode, 2, 1);
+    check_equal(flock_of(world, 3, "d", SETLK, RANGE_WRITE), 0);
+    world_free(world);
+}
+
+/* A genuine client whose caller was interrupted asks by an xattr's name to end its wait. */
+static int interrupt(struct world *world, int client, const char *owner, const char *range)
+{
+    struct call call = call_of(world->client[client], owner);
+    struct getxattr_reply out = { 0 };
+    char name[128];
+    snprintf(name, sizeof(name), "glusterfs.intrlk.tposix.kblocked.%s", range);
+    const struct getxattr_args in = { .inode = world->inode, .name = name };
+    int ret = fop_getxattr(world->fx->top, &call, &in, &out);
+    if (ret >= 0)
+        check(dict_get_str(out.dict, name) != NULL);
+    getxattr_reply_fini(&out);
+    return ret;
+}
+
+static void a_wait_is_given_up_from_afar(void)
+{
+    struct world *world = world_new();
+    struct waiter waiter = { .world = world, .client = 1, .owner = "b", .type = RANGE_WRITE,
+                             .start = 4, .len = 6 };
+
+    check_equal(lk(world, 0, "a", SETLK, RANGE_WRITE, 0, 0), 0);
+    starts_to_wait(&waiter);
+    check_equal(interrupt(world, 1, "b", "0,4-7"), 0); /* another range */
+    check_equal(interrupt(world, 2, "b", "0,4-6"), 0); /* another client */
+    settle();
+    check(!waiter.done);
+    static const char *const nonsense[] = { "", "0,4", "0,4-6x", "0;4-6", "x", "0,-1-6" };
+    for (size_t i = 0; i < ARRAY_SIZE(nonsense); i++)
+        check(interrupt(world, 1, "b", nonsense[i]) <= 0);
+    settle();
+    check(!waiter.done);
+    check_equal(interrupt(world, 1, "b", "0,4-6"), 0);
+    settle();
+    check(waiter.done);
+    check_equal(waiter.result, -EINTR);
+    check_equal(interrupt(world, 1, "b", "0,4-6"), 0); /* nobody waits any more */
+    check_equal(held_count(world), 1);
+    world_free(world);
+}
+
 /* --- bounds ----------------------------------------------------------------------------------- */
 
 static void thousands_of_locks_come_and_go(void)
@@ -974,6 +1053,8 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(a_waiter_for_a_name_gets_it, ALL),
     FIBER_CASE(lookups_are_told_of_locks_when_they_ask, REAL),
     FIBER_CASE(active_locks_name_their_clients, REAL),
+    FIBER_CASE(flock_and_fcntl_do_not_see_each_other, REAL),
+    FIBER_CASE(a_wait_is_given_up_from_afar, REAL),
     FIBER_CASE(thousands_of_locks_come_and_go, PLAIN_ONLY),
     FIBER_CASE(a_clients_locks_are_bounded, PLAIN_ONLY),
     FIBER_CASE(domains_do_not_pile_up, PLAIN_ONLY),

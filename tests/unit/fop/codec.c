@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every operation of fops.def, both directions: what was encoded decodes to the same; whatever is cut
- * off, or is too much, is refused and leaves nothing behind. MORTAR_SEED replays a run. */
+/* Every operation of fops.def, both directions: what was encoded decodes to the same; whatever is
+ * cut off, or is too much, is refused and leaves nothing behind. MORTAR_SEED replays a run. */
 #include "../core/backends.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Random arguments and replies of every operation, and whether two are the same. The bodies are made
- * from src/fop/fops.def by sample_gen.py, the values by sample.c.
+/* Random arguments and replies of every operation, and whether two are the same. The bodies are
+ * made from src/fop/fops.def by sample_gen.py, the values by sample.c.
  *
  *     sample_seed(7);
  *     sample_args(op, &args);        // inodes and fds stay NULL: fop_bind

@@ -206,7 +206,7 @@ static struct inode_table *shared_table;
 static struct xlator shared_xl = { .type = &type };
 static unsigned added;
 
-/* Gets and drops a few gfids that the others get and drop too: references fall to zero all the time. */
+/* Gets and drops a few gfids that the others do too: references fall to zero all the time. */
 static void *get_and_drop(void *arg)
 {
     uint64_t random = (uint64_t)(uintptr_t)arg * 7919 + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The layers test: a probe over and a probe under every translator type that a volfile may name, and
- * every operation sent through. It arrives below exactly once, with its arguments, unless the table
- * below says what else becomes of it; what a type leaves out never enters it; nothing is left. */
+/* The layers test: a probe over and a probe under every translator type that a volfile may name,
+ * and every operation sent through. It arrives below exactly once, with its arguments, unless the
+ * table below says what else becomes of it; what a type leaves out never enters it. */
 #include "../features/fixture.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ static const struct {
     { "debug/delay-gen", { "delay-percentage", "0" } },
 };
 
-/* What does not simply pass: answered by the translator, or asks the child something first. The caller
- * is an ordinary user and the child answers 0 with nothing. */
+/* What does not simply pass: answered by the translator, or asks the child something first. The
+ * caller is root and the child answers 0 with nothing. */
 static const struct {
     const char *type;
     enum fop op;
@@ -65,7 +65,8 @@ static const char *const *options_of(const struct xlator_type *type)
 
 static unsigned entered, returned;
 
-static int probe_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int probe_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                     void *reply)
 {
     entered++;
     int ret = fop_call(first_child(xl), call, op, args, reply);

@@ -184,7 +184,7 @@ static void logins_accept_reject_or_do_not_care(void)
         { "alice", "wrong", "10.0.0.1", AUTH_REJECT, AUTH_REJECT, false },
         { "alice", "", "10.0.0.1", AUTH_REJECT, AUTH_REJECT, false },
         { "bob", "secret", "10.0.0.1", AUTH_REJECT, AUTH_REJECT, false }, /* has no password */
-        { "ali", "secret", "10.0.0.1", AUTH_REJECT, AUTH_ACCEPT, false }, /* unknown: not cared for */
+        { "ali", "secret", "10.0.0.1", AUTH_REJECT, AUTH_ACCEPT, false }, /* unknown */
         { "alice,bob", "secret", "10.0.0.1", AUTH_REJECT, AUTH_ACCEPT, false },
         { "", "secret", "10.0.0.1", AUTH_REJECT, AUTH_ACCEPT, false },
         { "alice", NULL, "10.0.0.1", AUTH_REJECT, AUTH_ACCEPT, false },

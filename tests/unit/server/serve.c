@@ -15,8 +15,19 @@
 extern const struct xlator_type xlator_protocol_server;
 extern const struct xlator_type xlator_features_locks;
 
-enum { FOPS = 1298437, HANDSHAKE = 14398633, SETVOLUME = 1, RELEASE = 41, GARBAGE_ARGS = 4 };
-enum { BRICK_ROOT = 1, SUB = 20, FILE_NODE = 21, OUTSIDE = 22 };
+enum {
+    FOPS = 1298437,
+    HANDSHAKE = 14398633,
+    SETVOLUME = 1,
+    RELEASE = 41,
+    GARBAGE_ARGS = 4
+};
+enum {
+    BRICK_ROOT = 1,
+    SUB = 20,
+    FILE_NODE = 21,
+    OUTSIDE = 22
+};
 
 /* --- a brick and a connection to it ----------------------------------------------------------- */
 
@@ -39,11 +50,13 @@ static void connect_to(struct scene *s)
 {
     struct env_address address;
     check_equal(env_address_unix(s->path, &address), 0);
-    check_equal(rpc_client_new(&(struct rpc_client_config){ .name = "test", .arg = s,
-                                                            .disconnected = on_lost }, &s->client),
+    check_equal(rpc_client_new(&(struct rpc_client_config){ .name = "test",
+                                                            .arg = s,
+                                                            .disconnected = on_lost },
+                               &s->client),
                 0);
-    check_equal(rpc_client_connect(s->client, &address, RPC_BIND_ANY,
-                                   env_now_ns() + 5 * NS_PER_S), 0);
+    check_equal(rpc_client_connect(s->client, &address, RPC_BIND_ANY, env_now_ns() + 5 * NS_PER_S),
+                0);
 }
 
 /* below: a translator between the server and the child, or NULL; more: options of the server. */
@@ -51,8 +64,10 @@ static struct scene *scene_new(const struct xlator_type *below, const char *cons
 {
     static unsigned number;
     struct scene *s = calloc(1, sizeof(*s));
-    const char *options[24] = { "transport-type", "unix", "transport.socket.listen-path", s->path,
-                                "auth.addr.child.allow", "*", "auth.addr.tested.allow", "*" };
+    const char *options[24] = {
+        "transport-type",        "unix", "transport.socket.listen-path", s->path,
+        "auth.addr.child.allow", "*",    "auth.addr.tested.allow",       "*"
+    };
     for (int i = 8; more && *more; more++)
         options[i++] = *more;
     snprintf(s->path, sizeof(s->path), "/tmp/mortar-serve-%d-%u", getpid(), number++);
@@ -107,6 +122,7 @@ static int set_volume(struct scene *s, const char *const *pairs, struct dict **r
     return op_ret == 0 ? 0 : -(int)op_errno;
 }
 
+#define OPERATION(op_, ...) &(union fop_args){ .op_ = { __VA_ARGS__ } }
 #define MINIMAL(brick) "remote-subvolume", brick, "process-uuid", "c1", "fops-version", "1298437"
 
 static void shake_hands(struct scene *s, const char *brick)
@@ -115,8 +131,8 @@ static void shake_hands(struct scene *s, const char *brick)
 }
 
 /* The operation's result; INT_MIN - accept_stat when the RPC layer refused it. */
-static int call_fop(struct scene *s, enum fop op, const union fop_args *args,
-                    const int64_t fds[2], union fop_reply *reply)
+static int call_fop(struct scene *s, enum fop op, const union fop_args *args, const int64_t fds[2],
+                    union fop_reply *reply)
 {
     AUTO(rpc_call) call = new_call(s, FOPS, 400, fop_info[op].procedure);
     const struct payload *payload = fop_args_payload(op, args);
@@ -134,19 +150,25 @@ static int call_fop(struct scene *s, enum fop op, const union fop_args *args,
     return result;
 }
 
+static const int64_t anonymous[2] = { -2, -2 };
+
 static int call_plain(struct scene *s, enum fop op, const union fop_args *args)
 {
-    static const int64_t none[2] = { -2, -2 };
     union fop_reply reply;
-    int ret = call_fop(s, op, args, none, &reply);
+    int ret = call_fop(s, op, args, anonymous, &reply);
     if (ret > INT32_MIN + 16)
         fop_reply_fini(op, &reply);
     return ret;
 }
 
+/* By name, with the members of its arguments; fetch keeps the reply. */
+#define plain(s, op_, ...) call_plain(s, fop_of_name(#op_), OPERATION(op_, __VA_ARGS__))
+#define fetch(s, op_, reply_, ...)                                                                 \
+    call_fop(s, fop_of_name(#op_), OPERATION(op_, __VA_ARGS__), anonymous, reply_)
+
 static int stat_gfid(struct scene *s, struct inode *inode)
 {
-    return call_plain(s, FOP_STAT, &(union fop_args){ .stat = { .inode = inode } });
+    return plain(s, stat, .inode = inode);
 }
 
 /* --- the handshake ---------------------------------------------------------------------------- */
@@ -181,9 +203,11 @@ static void who_does_not_say_what_is_needed_is_told_why(void)
         { { "process-uuid", "c", "fops-version", "1298437" }, -EINVAL, "remote-subvolume" },
         { { "remote-subvolume", "child", "fops-version", "1298437" }, -EINVAL, "UUID" },
         { { "remote-subvolume", "child", "process-uuid", "c" }, -EINVAL, "version mismatch" },
-        { { "remote-subvolume", "child", "process-uuid", "c", "fops-version", "400" }, -EINVAL,
+        { { "remote-subvolume", "child", "process-uuid", "c", "fops-version", "400" },
+          -EINVAL,
           "version mismatch" },
-        { { "remote-subvolume", "childx", "process-uuid", "c", "fops-version", "1298437" }, -ENOENT,
+        { { "remote-subvolume", "childx", "process-uuid", "c", "fops-version", "1298437" },
+          -ENOENT,
           "Brick not found" },
     };
     struct scene *s = scene_new(NULL, NULL);
@@ -219,16 +243,22 @@ static void who_is_not_allowed_is_refused(void)
     struct scene *s = scene_new(NULL, (const char *[]){ "auth.login.child.allow", "alice",
                                                         "auth.login.alice.password", "pw", NULL });
     struct dict *reply = NULL;
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "username", "alice", "password",
-                                                "no", NULL }, &reply), -EACCES);
+    check_equal(set_volume(s,
+                           (const char *[]){ MINIMAL("child"), "username", "alice", "password",
+                                             "no", NULL },
+                           &reply),
+                -EACCES);
     check(strstr(dict_get_str(reply, "ERROR"), "Authentication failed") != NULL);
     dict_unref(reply);
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "username", "alice", "password",
-                                                "pw", NULL }, NULL), 0);
+    check_equal(set_volume(s,
+                           (const char *[]){ MINIMAL("child"), "username", "alice", "password",
+                                             "pw", NULL },
+                           NULL),
+                0);
     scene_free(s);
 }
 
-/* The brick looks at its root while it shakes hands: that takes time, in which the next one comes. */
+/* The brick looks at its root while it shakes hands: in that time the next one comes. */
 static unsigned shaken, refused;
 
 static int answer_slowly(struct fixture *fx, struct call *call, enum fop op, const void *args,
@@ -276,10 +306,8 @@ static int answer_open(struct fixture *fx, struct call *call, enum fop op, const
 
 static int64_t open_file(struct scene *s, struct inode *inode)
 {
-    static const int64_t none[2];
     union fop_reply reply;
-    check_equal(call_fop(s, FOP_OPEN, &(union fop_args){ .open = { .inode = inode, .flags = 2 } },
-                         none, &reply), 0);
+    check_equal(fetch(s, open, &reply, .inode = inode, .flags = 2), 0);
     int64_t fd = reply.open.fd;
     fop_reply_fini(FOP_OPEN, &reply);
     return fd;
@@ -303,7 +331,7 @@ static int flush_by(struct scene *s, int64_t number)
     AUTO(fd) fd = fd_new(inode, 0, 0);
     const int64_t fds[2] = { number, 0 };
     union fop_reply reply;
-    return call_fop(s, FOP_FLUSH, &(union fop_args){ .flush = { .fd = fd } }, fds, &reply);
+    return call_fop(s, FOP_FLUSH, OPERATION(flush, .fd = fd), fds, &reply);
 }
 
 static void files_have_the_lowest_free_number(void)
@@ -311,18 +339,14 @@ static void files_have_the_lowest_free_number(void)
     struct scene *s = scene_new(NULL, NULL);
     AUTO(inode) inode = fixture_inode(s->fx, FILE_NODE);
     union fop_reply reply;
-    static const int64_t none[2];
 
     opened_inode = inode;
     s->fx->answer = answer_open;
     shake_hands(s, "child");
     check_equal(open_file(s, inode), 0);
-    check_equal(call_fop(s, FOP_OPENDIR, &(union fop_args){ .opendir = { .inode = inode } }, none,
-                         &reply), 0);
+    check_equal(fetch(s, opendir, &reply, .inode = inode), 0);
     check_equal(reply.opendir.fd, 1); /* files and directories share the numbers */
-    check_equal(call_fop(s, FOP_CREATE,
-                         &(union fop_args){ .create = { .parent = inode, .name = "new" } }, none,
-                         &reply), 0);
+    check_equal(fetch(s, create, &reply, .parent = inode, .name = "new"), 0);
     check_equal(reply.create.fd, 2);
     check_equal(flush_by(s, 0), 0);
     check_equal(release(s, 0), 0);
@@ -352,16 +376,18 @@ static void wrong_arguments_stop_at_the_door(void)
     const struct {
         const char *name;
         int result;
-    } names[] = { { "", -EINVAL }, { "a/b", -EPERM }, { "/", -EPERM }, { ".", -EEXIST },
-                  { "..", -EEXIST }, { long_name, -ENAMETOOLONG } };
+    } names[] = { { "", -EINVAL },  { "a/b", -EPERM }, { "/", -EPERM },
+                  { ".", -EEXIST }, { "..", -EEXIST }, { long_name, -ENAMETOOLONG } };
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         const char *name = names[i].name;
         union fop_args mkdir_ = { .mkdir = { .parent = dir, .name = name } };
         union fop_args unlink_ = { .unlink = { .parent = dir, .name = name } };
-        union fop_args from = { .rename = { .oldparent = dir, .newparent = dir, .oldname = name,
-                                            .newname = "x" } };
-        union fop_args to = { .rename = { .oldparent = dir, .newparent = dir, .oldname = "x",
-                                          .newname = name } };
+        union fop_args from = {
+            .rename = { .oldparent = dir, .newparent = dir, .oldname = name, .newname = "x" }
+        };
+        union fop_args to = {
+            .rename = { .oldparent = dir, .newparent = dir, .oldname = "x", .newname = name }
+        };
         union fop_args link_ = { .link = { .inode = dir, .newparent = dir, .newname = name } };
         check_equal(call_plain(s, FOP_MKDIR, &mkdir_), names[i].result);
         check_equal(call_plain(s, FOP_UNLINK, &unlink_), names[i].result);
@@ -370,15 +396,13 @@ static void wrong_arguments_stop_at_the_door(void)
         check_equal(call_plain(s, FOP_LINK, &link_), names[i].result);
     }
     long_name[255] = '\0';
-    check_equal(call_plain(s, FOP_MKDIR,
-                           &(union fop_args){ .mkdir = { .parent = dir, .name = long_name } }), 0);
+    check_equal(plain(s, mkdir, .parent = dir, .name = long_name), 0);
     fixture_forget(s->fx);
     check_equal(stat_gfid(s, NULL), -EINVAL);
-    check_equal(call_plain(s, FOP_MKDIR, &(union fop_args){ .mkdir = { .name = "x" } }), -EINVAL);
-    check_equal(call_plain(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .name = "" } }), -EINVAL);
-    check_equal(call_plain(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .name = "x" } }), -EINVAL);
-    check_equal(call_plain(s, FOP_TRUNCATE, &(union fop_args){ .truncate = { .inode = dir,
-                .offset = 1ull << 63 } }), -EINVAL);
+    check_equal(plain(s, mkdir, .name = "x"), -EINVAL);
+    check_equal(plain(s, lookup, .name = ""), -EINVAL);
+    check_equal(plain(s, lookup, .name = "x"), -EINVAL);
+    check_equal(plain(s, truncate, .inode = dir, .offset = 1ull << 63), -EINVAL);
     check_equal(s->fx->count, 0);
     free(long_name);
     inode_unref(TAKE(dir));
@@ -390,34 +414,32 @@ static void ranges_beyond_the_end_of_numbers_stop_at_the_door(void)
     struct scene *s = scene_new(NULL, NULL);
     AUTO(inode) inode = fixture_inode(s->fx, FILE_NODE);
     AUTO(fd) fd = fd_new(inode, 0, 0);
-    const uint64_t wrong[][2] = { { UINT64_MAX, 2 }, { INT64_MAX, 1 }, { 1, UINT64_MAX },
-                                  { 1ull << 63, 0 } };
+    const uint64_t wrong[][2] = {
+        { UINT64_MAX, 2 }, { INT64_MAX, 1 }, { 1, UINT64_MAX }, { 1ull << 63, 0 }
+    };
 
     shake_hands(s, "child");
     fixture_forget(s->fx);
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
         uint64_t offset = wrong[i][0], size = wrong[i][1];
-        check_equal(call_plain(s, FOP_FALLOCATE, &(union fop_args){ .fallocate = { .fd = fd,
-                    .offset = offset, .size = size } }), -EINVAL);
-        check_equal(call_plain(s, FOP_DISCARD, &(union fop_args){ .discard = { .fd = fd,
-                    .offset = offset, .size = size } }), -EINVAL);
-        check_equal(call_plain(s, FOP_ZEROFILL, &(union fop_args){ .zerofill = { .fd = fd,
-                    .offset = offset, .size = size } }), -EINVAL);
+        check_equal(plain(s, fallocate, .fd = fd, .offset = offset, .size = size), -EINVAL);
+        check_equal(plain(s, discard, .fd = fd, .offset = offset, .size = size), -EINVAL);
+        check_equal(plain(s, zerofill, .fd = fd, .offset = offset, .size = size), -EINVAL);
         if (size > UINT32_MAX)
             continue;
-        check_equal(call_plain(s, FOP_READV, &(union fop_args){ .readv = { .fd = fd,
-                    .offset = offset, .size = (uint32_t)size } }), -EINVAL);
-        check_equal(call_plain(s, FOP_RCHECKSUM, &(union fop_args){ .rchecksum = { .fd = fd,
-                    .offset = offset, .size = (uint32_t)size } }), -EINVAL);
-        check_equal(call_plain(s, FOP_COPY_FILE_RANGE, &(union fop_args){ .copy_file_range = {
-                    .in = fd, .out = fd, .in_offset = offset, .size = (uint32_t)size } }), -EINVAL);
-        check_equal(call_plain(s, FOP_COPY_FILE_RANGE, &(union fop_args){ .copy_file_range = {
-                    .in = fd, .out = fd, .out_offset = offset, .size = (uint32_t)size } }),
+        check_equal(plain(s, readv, .fd = fd, .offset = offset, .size = (uint32_t)size), -EINVAL);
+        check_equal(plain(s, rchecksum, .fd = fd, .offset = offset, .size = (uint32_t)size),
+                    -EINVAL);
+        check_equal(plain(s, copy_file_range, .in = fd, .out = fd, .in_offset = offset,
+                          .size = (uint32_t)size),
+                    -EINVAL);
+        check_equal(plain(s, copy_file_range, .in = fd, .out = fd, .out_offset = offset,
+                          .size = (uint32_t)size),
                     -EINVAL);
     }
     check_equal(s->fx->count, 0);
-    check_equal(call_plain(s, FOP_SEEK, &(union fop_args){ .seek = { .fd = fd,
-                .offset = UINT64_MAX } }), 0); /* lseek(2) has an errno of its own for these */
+    check_equal(plain(s, seek, .fd = fd, .offset = UINT64_MAX),
+                0); /* lseek(2) has an errno of its own for these */
     fd_unref(TAKE(fd));
     inode_unref(TAKE(inode));
     scene_free(s);
@@ -462,8 +484,15 @@ static void seen_as(struct scene *s, uint32_t uid, uint32_t gid, int32_t pid, ui
 static void squashing_makes_users_nobody(void)
 {
     const char *alice[] = { MINIMAL("child"), "username", "a", "password", "p", NULL };
-    const char *login[] = { "auth.login.child.allow", "a", "auth.login.a.password", "p",
-                            "root-squash", "on", "anonuid", "555", NULL };
+    const char *login[] = { "auth.login.child.allow",
+                            "a",
+                            "auth.login.a.password",
+                            "p",
+                            "root-squash",
+                            "on",
+                            "anonuid",
+                            "555",
+                            NULL };
     struct scene *s = scene_new(NULL, login);
 
     shake_hands(s, "child");
@@ -552,45 +581,39 @@ static void is_root(const struct iatt *stat)
     check_equal(stat->ino, 1);
 }
 
+static int mount_subdir(struct scene *s, const char *path)
+{
+    return set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", path, NULL }, NULL);
+}
+
 static void a_subdirectory_is_its_clients_root(void)
 {
     struct scene *s = scene_new(NULL, NULL);
     AUTO(inode) root = inode_get(s->fx->graph.inodes, &gfid_root);
     AUTO(fd) root_fd = fd_new(root, 0, 0);
-    static const int64_t none[2] = { -2, -2 };
     union fop_reply reply;
 
     s->fx->answer = answer_tree;
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", "/nowhere", NULL },
-                           NULL), -ENOENT);
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", "/plain", NULL },
-                           NULL), -ENOENT);
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", "/sub/..", NULL },
-                           NULL), -ENOENT);
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", "/sub", NULL },
-                           NULL), 0);
+    check_equal(mount_subdir(s, "/nowhere"), -ENOENT);
+    check_equal(mount_subdir(s, "/plain"), -ENOENT);
+    check_equal(mount_subdir(s, "/sub/.."), -ENOENT);
+    check_equal(mount_subdir(s, "/sub"), 0);
 
-    check_equal(call_fop(s, FOP_STAT, &(union fop_args){ .stat = { .inode = root } }, none, &reply),
-                0);
+    check_equal(fetch(s, stat, &reply, .inode = root), 0);
     is_root(&reply.stat.stat);
     fop_reply_fini(FOP_STAT, &reply);
-    check_equal(call_fop(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .parent = root,
-                         .name = "file" } }, none, &reply), 0);
+    check_equal(fetch(s, lookup, &reply, .parent = root, .name = "file"), 0);
     is_root(&reply.lookup.postparent);
     fop_reply_fini(FOP_LOOKUP, &reply);
-    check_equal(call_fop(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .inode = root, .name = "" } },
-                         none, &reply), 0);
+    check_equal(fetch(s, lookup, &reply, .inode = root, .name = ""), 0);
     is_root(&reply.lookup.stat);
     fop_reply_fini(FOP_LOOKUP, &reply);
-    check_equal(call_fop(s, FOP_MKDIR, &(union fop_args){ .mkdir = { .parent = root, .name = "d" } },
-                         none, &reply), 0);
+    check_equal(fetch(s, mkdir, &reply, .parent = root, .name = "d"), 0);
     is_root(&reply.mkdir.preparent); /* spec/wire.md 4.1: also where it is somebody's parent */
     is_root(&reply.mkdir.postparent);
     fop_reply_fini(FOP_MKDIR, &reply);
-    check_equal(call_fop(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .parent = root,
-                         .name = "sub" } }, none, &reply), -ENOENT);
-    check_equal(call_fop(s, FOP_READDIRP, &(union fop_args){ .readdirp = { .fd = root_fd,
-                         .size = 4096 } }, none, &reply), 3);
+    check_equal(fetch(s, lookup, &reply, .parent = root, .name = "sub"), -ENOENT);
+    check_equal(fetch(s, readdirp, &reply, .fd = root_fd, .size = 4096), 3);
     is_root(reply.readdirp.entries.first->stat);
     is_root(reply.readdirp.entries.first->next->stat); /* ".." of the root is the root */
     fop_reply_fini(FOP_READDIRP, &reply);
@@ -605,16 +628,13 @@ static void no_name_leads_out_of_a_subdirectory(void)
     AUTO(inode) root = inode_get(s->fx->graph.inodes, &gfid_root);
     gfid_t sub_gfid = gfid_of(SUB);
     AUTO(inode) sub = inode_get(s->fx->graph.inodes, &sub_gfid);
-    static const int64_t none[2] = { -2, -2 };
     struct inode *const ways[] = { root, sub };
     union fop_reply reply;
 
     s->fx->answer = answer_tree;
-    check_equal(set_volume(s, (const char *[]){ MINIMAL("child"), "subdir-mount", "/sub", NULL },
-                           NULL), 0);
+    check_equal(mount_subdir(s, "/sub"), 0);
     for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-        int ret = call_fop(s, FOP_LOOKUP, &(union fop_args){ .lookup = { .parent = ways[i],
-                           .name = ".." } }, none, &reply);
+        int ret = fetch(s, lookup, &reply, .parent = ways[i], .name = "..");
         check_equal(ret, 0);
         is_root(&reply.lookup.stat); /* what the client calls the root: the subdirectory */
         fop_reply_fini(FOP_LOOKUP, &reply);
@@ -639,8 +659,9 @@ static int lk(struct scene *s, uint32_t cmd, uint32_t type)
     AUTO(fd) fd = fd_new(inode, 0, 0);
     const int64_t fds[2] = { 0, 0 };
     union fop_reply reply;
-    int ret = call_fop(s, FOP_LK, &(union fop_args){ .lk = { .fd = fd, .cmd = cmd, .type = type,
-                       .lock = { .type = type } } }, fds, &reply);
+    int ret = call_fop(s, FOP_LK,
+                       OPERATION(lk, .fd = fd, .cmd = cmd, .type = type, .lock.type = type), fds,
+                       &reply);
     return ret;
 }
 
@@ -687,8 +708,9 @@ static void orphan_waiter(void *arg)
     AUTO(inode) inode = fixture_inode(s->fx, FILE_NODE);
     AUTO(fd) fd = fd_new(inode, 0, 0);
     const int64_t fds[2] = { 0, 0 };
-    const union fop_args args = { .lk = { .fd = fd, .cmd = 2, .type = RANGE_WRITE,
-                                          .lock = { .type = RANGE_WRITE } } };
+    const union fop_args args = {
+        .lk = { .fd = fd, .cmd = 2, .type = RANGE_WRITE, .lock = { .type = RANGE_WRITE } }
+    };
     fop_encode_args(FOP_LK, &args, fds, rpc_call_writer(call));
     check_equal(rpc_call_run(call), -ENOTCONN);
     orphan_done++;

@@ -287,7 +287,7 @@ void locks_grant_locked(struct xlator *xl, struct locks_inode *li)
         if (held_conflict_locked(li, want))
             continue;
         count_add(&locks->granted, 1);
-        if (want->kind == HELD_POSIX)
+        if (want->kind == HELD_POSIX || want->kind == HELD_FLOCK)
             next = want == TAILQ_FIRST(&li->waiting) ? next : TAILQ_FIRST(&li->waiting);
         grant_waiter_locked(li, want);
     }

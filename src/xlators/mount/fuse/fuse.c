@@ -25,6 +25,7 @@
 
 enum {
     UMOUNT_WAIT_MS = 10000, /* for a plain unmount, which writes back what the kernel holds */
+    FINI_WAIT_MS = 5000,
     FORCE_WAIT_MS = 2000,   /* for a forced one, and for readers and requests to end */
 };
 
@@ -248,7 +249,7 @@ void fuse_unmount(struct fuse *fuse)
     requests_cancel(fuse);
     if (fuse_drain(fuse, FORCE_WAIT_MS))
         fuse_release_all(fuse);
-    else /* the process ends soon, and with it the connection */
+    else /* they end when the children stop: fuse_fini comes back to it */
         log_warn(fuse->xl, 0, "%u requests of the kernel did not end in time", fuse->running);
 }
 
@@ -279,6 +280,7 @@ static int fuse_init(struct xlator *xl)
     fcond_init(&fuse->changed);
     pthread_mutex_init(&fuse->handles_mutex, NULL);
     TAILQ_INIT(&fuse->handles);
+    LIST_INIT(&fuse->unlocking);
     for (int i = 0; i < FUSE_PENDING_BUCKETS; i++) {
         pthread_mutex_init(&fuse->pending[i].mutex, NULL);
         LIST_INIT(&fuse->pending[i].requests);
@@ -291,7 +293,9 @@ static void fuse_fini(struct xlator *xl)
 {
     struct fuse *fuse = xl->state;
 
-    inode_unref(fuse->root);
+    /* the children have stopped, so whoever waited in them has been answered */
+    if (fuse->root && fuse_drain(fuse, FINI_WAIT_MS))
+        fuse_release_all(fuse);
     free(fuse->mountpoint);
     group_cache_fini(&fuse->groups);
     for (int i = 0; i < FUSE_PENDING_BUCKETS; i++)

@@ -101,6 +101,25 @@ int getlk_run(struct request *req)
     return request_reply(req, &out, sizeof(out));
 }
 
+static bool is_unlocking_locked(const struct fuse *fuse, const struct inode *inode)
+{
+    const struct unlocking *unlocking;
+
+    LIST_FOREACH(unlocking, &fuse->unlocking, link)
+        if (unlocking->inode == inode)
+            return true;
+    return false;
+}
+
+/* close(2) does not wait for RELEASE; a program that closes and then locks must not find its own
+ * former lock. */
+static void unlocking_wait(struct fuse *fuse, const struct inode *inode)
+{
+    HOLD(&fuse->mutex);
+    while (is_unlocking_locked(fuse, inode) && !fuse->stopping)
+        fcond_wait(&fuse->changed, &fuse->mutex, "fuse: unlock");
+}
+
 static int lock_set(struct request *req, uint32_t cmd)
 {
     const struct fuse_lk_in *in = request_in(req);
@@ -111,6 +130,7 @@ static int lock_set(struct request *req, uint32_t cmd)
     lock_read(in, &lock);
     request_owner(req, in->owner);
     if (lock.type != F_UNLCK) {
+        unlocking_wait(req->fuse, handle->fd->inode);
         /* before it is granted: whatever happens then, the last close gives it back */
         ret = inode_mark_locked(req->fuse, handle->fd->inode);
         if (ret == 0)
@@ -132,13 +152,28 @@ int setlkw_run(struct request *req)
     return lock_set(req, in->lk.type == F_UNLCK ? LK_SET : LK_SET_WAIT);
 }
 
+static void unlocking_end(struct fuse *fuse, struct unlocking *unlocking)
+{
+    HOLD(&fuse->mutex);
+    LIST_REMOVE(unlocking, link);
+    fcond_wake_all(&fuse->changed);
+}
+
 void handle_unlock_all(struct request *req, struct handle *handle)
 {
     struct lock whole = { .type = F_UNLCK }, unused;
+    struct unlocking unlocking = { .inode = handle->fd->inode };
 
+    if (!handle->owners)
+        return;
+    {
+        HOLD(&req->fuse->mutex);
+        LIST_INSERT_HEAD(&req->fuse->unlocking, &unlocking, link);
+    }
     for (struct handle_owner *owner = handle->owners; owner; owner = owner->next) {
         request_owner(req, owner->owner);
         /* a failure is the brick's loss of the file, and of its locks */
-        (void)lock_do(req, handle->fd, LK_SET, owner->is_flock, &whole, &unused);
+        (void)lock_do(req, handle->fd, LK_SET, &whole, &unused);
     }
+    unlocking_end(req->fuse, &unlocking);
 }

@@ -76,6 +76,12 @@ struct replaced {
     struct fd *fd;     /* of its second try */
 };
 
+/* A RELEASE that gives back locks: who asks for one of that file meanwhile waits for it. */
+struct unlocking {
+    const struct inode *inode;
+    LIST_ENTRY(unlocking) link;
+};
+
 struct fuse {
     struct fuse_options options;
     struct xlator *xl;
@@ -105,6 +111,7 @@ struct fuse {
     pthread_mutex_t handles_mutex;
     TAILQ_HEAD(, handle) handles;
     struct group_cache groups;
+    LIST_HEAD(, unlocking) unlocking; /* under mutex */
     struct replaced replaced[FUSE_REPLACED_MAX]; /* under mutex */
     _Atomic unsigned replaced_count;
     _Atomic uint64_t requests, interrupts, bytes_read, bytes_written;

@@ -116,18 +116,42 @@ static int gfid_value_reply(struct request *req, uint32_t room, bool text)
     return value_reply(req, room, formatted, strlen(formatted));
 }
 
-static int brick_value_reply(struct request *req, uint32_t room, const char *name)
+/* The kernel names no handle for these. What was removed while it is open is found through one. */
+static struct fd *fd_if_gone(struct request *req, int ret)
+{
+    return ret == -ESTALE || ret == -ENOENT ? handle_fd_of(req->fuse, request_inode(req)) : NULL;
+}
+
+/* name NULL: all. *ret_dict is owned. */
+static int brick_get(struct request *req, const char *name, struct dict **ret_dict)
 {
     struct getxattr_args args = { .inode = request_inode(req), .name = name };
     struct getxattr_reply out = {};
     int ret = fop_getxattr(fuse_child(req->fuse), &req->call, &args, &out);
 
-    if (ret >= 0) {
-        const struct dict_value *value = value_of(out.dict, name);
-        ret = value ? dict_value_reply(req, room, value) : -ENODATA;
-    }
+    if (ret >= 0)
+        *ret_dict = TAKE(out.dict);
     getxattr_reply_fini(&out);
+    AUTO(fd) fd = fd_if_gone(req, ret);
+    if (!fd)
+        return ret;
+    struct fgetxattr_args fd_args = { .fd = fd, .name = name };
+    struct fgetxattr_reply fd_out = {};
+    ret = fop_fgetxattr(fuse_child(req->fuse), &req->call, &fd_args, &fd_out);
+    if (ret >= 0)
+        *ret_dict = TAKE(fd_out.dict);
+    fgetxattr_reply_fini(&fd_out);
     return ret;
+}
+
+static int brick_value_reply(struct request *req, uint32_t room, const char *name)
+{
+    AUTO(dict) dict = NULL;
+    int ret = brick_get(req, name, &dict);
+    if (ret < 0)
+        return ret;
+    const struct dict_value *value = value_of(dict, name);
+    return value ? dict_value_reply(req, room, value) : -ENODATA;
 }
 
 int getxattr_run(struct request *req)
@@ -182,14 +206,10 @@ static int names_reply(struct request *req, uint32_t room, const struct dict *di
 int listxattr_run(struct request *req)
 {
     const struct fuse_getxattr_in *in = request_in(req);
-    struct getxattr_args args = { .inode = request_inode(req) };
-    struct getxattr_reply out = {};
-    int ret = fop_getxattr(fuse_child(req->fuse), &req->call, &args, &out);
+    AUTO(dict) dict = NULL;
+    int ret = brick_get(req, NULL, &dict);
 
-    if (ret >= 0)
-        ret = names_reply(req, in->size, out.dict);
-    getxattr_reply_fini(&out);
-    return ret;
+    return ret < 0 ? ret : names_reply(req, in->size, dict);
 }
 
 /* --- SETXATTR, REMOVEXATTR --------------------------------------------------------------------------------- */
@@ -207,6 +227,30 @@ static int xattr_set(struct request *req, const char *name, const void *value, u
     struct setxattr_reply out = {};
     ret = fop_setxattr(fuse_child(req->fuse), &req->call, &args, &out);
     setxattr_reply_fini(&out);
+    AUTO(fd) fd = fd_if_gone(req, ret);
+    if (!fd)
+        return ret;
+    struct fsetxattr_args fd_args = { .fd = fd, .flags = flags, .dict = dict };
+    struct fsetxattr_reply fd_out = {};
+    ret = fop_fsetxattr(fuse_child(req->fuse), &req->call, &fd_args, &fd_out);
+    fsetxattr_reply_fini(&fd_out);
+    return ret;
+}
+
+static int xattr_remove(struct request *req, const char *name)
+{
+    struct removexattr_args args = { .inode = request_inode(req), .name = name };
+    struct removexattr_reply out = {};
+    int ret = fop_removexattr(fuse_child(req->fuse), &req->call, &args, &out);
+
+    removexattr_reply_fini(&out);
+    AUTO(fd) fd = fd_if_gone(req, ret);
+    if (!fd)
+        return ret;
+    struct fremovexattr_args fd_args = { .fd = fd, .name = name };
+    struct fremovexattr_reply fd_out = {};
+    ret = fop_fremovexattr(fuse_child(req->fuse), &req->call, &fd_args, &fd_out);
+    fremovexattr_reply_fini(&fd_out);
     return ret;
 }
 
@@ -264,11 +308,7 @@ int removexattr_run(struct request *req)
     if (!name || !*name) /* "" would be "all of a list" to a brick */
         return -EINVAL;
     int ret = set_check(req, name);
-    if (ret < 0)
-        return ret;
-    struct removexattr_args args = { .inode = request_inode(req), .name = name };
-    struct removexattr_reply out = {};
-    ret = fop_removexattr(fuse_child(req->fuse), &req->call, &args, &out);
-    removexattr_reply_fini(&out);
+    if (ret == 0)
+        ret = xattr_remove(req, name);
     return ret < 0 ? ret : request_reply(req, NULL, 0);
 }

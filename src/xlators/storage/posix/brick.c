@@ -216,6 +216,21 @@ static void adopt_old_landfill(struct posix *posix)
         log_warn(posix->xl, ret, "the old %s/.landfill stays where it is", posix->root_path);
 }
 
+/* Who we are, as the file system sees it: on a host where we are not root, root's files are not
+ * ours by birth. */
+static void learn_identity(struct posix *posix)
+{
+    struct stat st;
+
+    posix->own_uid = (uid_t)-1;
+    posix->own_gid = (gid_t)-1;
+    AUTO_FD fd = env_openat(posix->unlink_fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 || env_fstat(fd, &st) < 0)
+        return;
+    posix->own_uid = st.st_uid;
+    posix->own_gid = st.st_gid;
+}
+
 void brick_apply_owner(struct posix *posix)
 {
     int64_t uid = posix->brick_uid, gid = posix->brick_gid;
@@ -251,6 +266,7 @@ int brick_attach(struct posix *posix)
     }
     adopt_old_landfill(posix);
     clear_unlinked(posix);
+    learn_identity(posix);
     brick_apply_owner(posix);
     return 0;
 }

@@ -125,9 +125,16 @@ static mode_t directory_mode(const struct birth *birth, mode_t mode, mode_t umas
 }
 
 /* --- as the caller ---------------------------------------------------------------------------- */
-static bool is_daemon(const struct call *call)
+/* Root may do anything, and so does the daemon for it: no other identity is needed. */
+static bool is_root(const struct birth *birth)
 {
-    return call->uid == 0 && call->gid == 0;
+    return birth->call->uid == 0;
+}
+
+/* What the daemon makes has the caller's owner and group already. */
+static bool is_self(const struct birth *birth)
+{
+    return birth->call->uid == birth->posix->own_uid && birth->call->gid == birth->posix->own_gid;
 }
 
 static int become_caller(const struct call *call)
@@ -140,7 +147,7 @@ static int open_as_caller(const struct birth *birth, int flags, mode_t mode)
 {
     int dir = birth->parent.dir->fd;
 
-    if (is_daemon(birth->call))
+    if (is_root(birth))
         return env_openat(dir, ".", flags, mode);
     int ret = become_caller(birth->call);
     if (ret < 0)
@@ -154,7 +161,7 @@ static int mkdir_as_caller(const struct birth *birth, mode_t mode)
 {
     int dir = birth->parent.dir->fd;
 
-    if (is_daemon(birth->call))
+    if (is_root(birth))
         return env_mkdirat(dir, birth->name, mode);
     int ret = become_caller(birth->call);
     if (ret < 0)
@@ -166,7 +173,7 @@ static int mkdir_as_caller(const struct birth *birth, mode_t mode)
 
 static int may_caller_write(const struct birth *birth)
 {
-    if (birth->call->uid == 0)
+    if (is_root(birth))
         return 0;
     int ret = become_caller(birth->call);
     if (ret < 0)
@@ -247,20 +254,27 @@ static int inherit_acl(struct birth *birth)
 }
 
 /* Owner and mode as if it had been made in the parent by the caller. */
-static int adopt_node(struct birth *birth, bool is_symlink)
+static int adopt(struct birth *birth)
 {
     struct stat parent;
     int ret = env_fstat(birth->parent.dir->fd, &parent);
     if (ret < 0)
         return ret;
     gid_t gid = parent.st_mode & S_ISGID ? parent.st_gid : birth->call->gid;
-    if (birth->call->uid != 0 || gid != 0)
-        ret = object_chown(&birth->object, birth->call->uid, gid);
-    if (ret == 0 && !is_symlink)
-        ret = inherit_acl(birth);
-    if (ret == 0 && !is_symlink && (birth->mode & 07000)) /* chown took them */
+    ret = object_chown(&birth->object, birth->call->uid, gid);
+    if (ret == 0 && !S_ISLNK(birth->mode) && (birth->mode & 07000)) /* chown took them */
         ret = object_chmod(&birth->object, birth->mode & 07777);
     return ret;
+}
+
+static int adopt_node(struct birth *birth)
+{
+    if (!S_ISLNK(birth->mode)) {
+        int ret = inherit_acl(birth);
+        if (ret < 0)
+            return ret;
+    }
+    return adopt(birth);
 }
 
 static int conceive_node(struct birth *birth, dev_t dev, const char *target)
@@ -281,7 +295,7 @@ static int conceive_node(struct birth *birth, dev_t dev, const char *target)
     if (birth->fd < 0)
         return birth->fd;
     birth->object = object_path_fd(birth->fd);
-    return adopt_node(birth, target != NULL);
+    return adopt_node(birth);
 }
 
 /* Without O_TMPFILE (some network and overlay file systems) a file is made as nodes are. */
@@ -311,7 +325,7 @@ static int conceive_file(struct birth *birth, int flags)
     if (birth->fd < 0)
         return birth->fd;
     birth->object = object_fd(birth->fd);
-    return 0;
+    return is_root(birth) && !is_self(birth) ? adopt(birth) : 0;
 }
 
 /* --- label, handle, name ---------------------------------------------------------------------- */
@@ -358,7 +372,8 @@ static int deliver(struct birth *birth)
     } else {
         ret = handle_link_file(posix, &birth->gfid, &birth->object);
         if (ret == 0 && (ret = object_link(&birth->object, dir, birth->name)) < 0)
-            best_effort(handle_unlink(posix, &birth->gfid)); /* the object goes with its descriptor */
+            /* the object goes with its descriptor */
+            best_effort(handle_unlink(posix, &birth->gfid));
     }
     drop_temp(birth); /* still locked: whoever unlinks next must count the links right */
     return ret;
@@ -592,7 +607,9 @@ static int mkdir_label(struct birth *birth)
     if (birth->fd < 0)
         return birth->fd;
     birth->object = object_fd(birth->fd);
-    int ret = label(birth);
+    int ret = is_root(birth) && !is_self(birth) ? adopt(birth) : 0;
+    if (ret == 0)
+        ret = label(birth);
     if (ret < 0)
         return ret;
     STRIPES_HELD held = inodes_lock(birth->posix, &birth->gfid, NULL);

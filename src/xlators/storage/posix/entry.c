@@ -512,8 +512,8 @@ static int move_names(struct move *move)
                          move->in->newname, 0);
 }
 
-/* A link in unlink/ beside the handle, which goes only after the rename: a crash between must not leave
- * the name without its handle. */
+/* A link in unlink/ beside the handle, which goes only after the rename: a crash between must
+ * not leave the name without its handle. */
 static int keep_target(struct victim *target)
 {
     char path[HANDLE_PATH_SIZE], unlinked[UUID_TEXT_SIZE];

@@ -13,7 +13,8 @@ struct lingering {
     uint64_t until_ns;
 };
 
-/* --- the fiber that lets them go: lives while there are some ----------------------------------- */
+/* --- the fiber that lets them go: lives while there are some
+ * ----------------------------------- */
 /* The oldest one that is due; at stop all are. */
 static struct lingering *take_due(struct posix *posix)
 {
@@ -62,7 +63,8 @@ static void linger_run(void *arg)
     }
 }
 
-/* --- beginning --------------------------------------------------------------------------------- */
+/* --- beginning
+ * --------------------------------------------------------------------------------- */
 static bool list(struct posix *posix, struct lingering *added, bool *ret_start)
 {
     HOLD(&posix->mutex);

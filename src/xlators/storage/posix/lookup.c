@@ -13,8 +13,9 @@
 #include "xlators/storage/posix/mdata.h"
 #include "xlators/storage/posix/xattr.h"
 
-/* What is answered from caches on the lane must not wait: -EAGAIN then means "ask a worker". What is
- * wrong with an entry is judged and repaired with its name's lock held: -EUCLEAN asks for that. */
+/* What is answered from caches on the lane must not wait: -EAGAIN then means "ask a worker".
+ * What is wrong with an entry is judged and repaired with its name's lock held: -EUCLEAN asks
+ * for that. */
 enum lookup_where { ON_LANE, ON_WORKER, ON_WORKER_WITH_NAME };
 
 static int answer_xdata(struct posix *posix, struct call *call, struct node *node,

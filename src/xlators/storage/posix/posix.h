@@ -49,6 +49,8 @@ struct posix {
     _Atomic uint8_t second_dirs[65536 / 8]; /* bit aa*256+bb: .glusterfs/aa/bb was seen */
     dev_t root_dev;
     ino_t root_ino, handle_ino;
+    uid_t own_uid;                       /* whose files the daemon makes; -1: not known */
+    gid_t own_gid;
     char host[256];
     char separator[16];                  /* of glusterfs.gfidtopath; under mutex */
     _Atomic uint64_t removals;           /* grows when a name changed what it means */
