@@ -4,7 +4,7 @@ BUILD   ?= build
 PREFIX  ?= /usr
 DESTDIR ?=
 
-.PHONY: all build deps demo check soak bench install clean
+.PHONY: all build demo check soak bench install clean
 
 all: build
 
@@ -32,8 +32,10 @@ bench: deps-check
 	$(MAKE) build
 	MORTAR_BUILD=$(abspath $(BUILD)) python3 bench/bench.py
 
+# The build may have been set up with another prefix.
 install: build
-	DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
+	meson setup --reconfigure $(BUILD) --prefix=$(PREFIX)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* bare_server SOCKET FILE: the prototype that our brick is measured against. Answers READ requests of
- * version 400 on one unix connection with the file's bytes and nothing else: no table of fds, no
- * credentials, no attributes (they are zero). One io_uring, receive by SQE, pread in place, one sendmsg
- * for all replies of a turn: what perf-lab calls "io_uring net + inline pread". */
+/* bare_server SOCKET FILE: the prototype that our brick is measured against. Answers READ requests
+ * of version 400 on one unix connection with the file's bytes and nothing else: no table of fds, no
+ * credentials, no attributes (they are zero). One io_uring, receive by SQE, pread in place, one
+ * sendmsg for all replies of a turn: what perf-lab calls "io_uring net + inline pread". */
 #include <endian.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -14,7 +14,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, BATCH = 64, HEAD = 4 + 24 + 172, OFFSET_AT = 4 + 72 + 8 + 24, ROOM = 64 << 10 };
+enum {
+    BLOCK = 4096,
+    BATCH = 64,
+    HEAD = 4 + 24 + 172,
+    OFFSET_AT = 4 + 72 + 8 + 24,
+    ROOM = 64 << 10
+};
 
 static uint8_t heads[BATCH][HEAD], blocks[BATCH][BLOCK] __attribute__((aligned(4096)));
 

@@ -4,9 +4,9 @@
  * Reads 4 KiB at random offsets of one file over one unix connection with DEPTH requests in flight,
  * refilling in one send whatever it reaped, and prints what the server (process PID) paid:
  *     operations, CPU microseconds of the server per operation
- * It speaks the wire protocol by itself (spec: READ of version 400), so that the same load drives our
- * brick, and with --bare the prototype of bare_server.c, which answers the same messages without a
- * file system's bookkeeping. */
+ * It speaks the wire protocol by itself (spec: READ of version 400), so that the same load drives
+ * our brick, and with --bare the prototype of bare_server.c, which answers the same messages
+ * without a file system's bookkeeping. */
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static void die(const char *what)
     exit(1);
 }
 
-/* --- composing ---------------------------------------------------------------------------------- */
+/* --- composing -------------------------------------------------------------------------------- */
 static void put(struct message *m, const void *bytes, size_t count)
 {
     memcpy(m->bytes + m->used, bytes, count);
@@ -102,7 +102,7 @@ static void put_null_dict(struct message *m)
     put32(m, 0);
 }
 
-/* --- one call at a time, for the beginning --------------------------------------------------------- */
+/* --- one call at a time, for the beginning ---------------------------------------------------- */
 static void read_exactly(int fd, void *to, size_t count)
 {
     for (size_t got = 0; got < count;) {
@@ -199,7 +199,7 @@ static uint64_t open_file(int fd, const uint8_t gfid[16])
     return be64toh(number);
 }
 
-/* --- the load ------------------------------------------------------------------------------------------ */
+/* --- the load --------------------------------------------------------------------------------- */
 static size_t put_read(struct message *m, const uint8_t gfid[16], uint64_t number)
 {
     size_t start = m->used;
@@ -275,7 +275,8 @@ static unsigned reap(uint8_t *room, size_t *used)
     return replies;
 }
 
-static uint64_t load(int fd, const uint8_t gfid[16], uint64_t number, unsigned depth, double seconds)
+static uint64_t load(int fd, const uint8_t gfid[16], uint64_t number, unsigned depth,
+                     double seconds)
 {
     static uint8_t room[4 << 20];
     size_t used = 0;
@@ -315,7 +316,8 @@ int main(int argc, char **argv)
     uint8_t gfid[16] = { 0 };
     uint64_t number = 0;
 
-    if (depth < 1 || depth > DEPTH_MAX || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+    if (depth < 1 || depth > DEPTH_MAX ||
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         die(argv[1]);
     if (!bare) {
         shake_hands(fd, argv[2]);

@@ -8,6 +8,7 @@ Builds (plain, with sanitizers, for fuzzing), then style, unit tests, fuzz targe
 tests/ that drive real mounts and genuine peers. Stops at the first broken build; every program has a
 limit and runs in namespaces of its own. The last line is `N passed, N failed`."""
 import argparse
+import glob
 import os
 import re
 import subprocess
@@ -49,7 +50,12 @@ class Runner:
             print("0 passed, 1 failed")
             sys.exit(1)
 
+    def wants(self, *names):
+        return any((self.args.only or "") in name for name in names)
+
     def make(self, build, *options, env=None):
+        if self.args.list:
+            return
         if not os.path.exists(os.path.join(build, "build.ninja")):
             self.must(["meson", "setup", build, *options], env)
         self.must(["ninja", "-C", build], env)
@@ -58,7 +64,7 @@ class Runner:
 
     def part(self, name, argv, limit, env=None, summary=SUMMARY):
         """One program: its own summary line counts; dying without one is one failure."""
-        if self.args.only and self.args.only not in name:
+        if not self.wants(name):
             return
         if self.args.list:
             print(name)
@@ -100,17 +106,19 @@ class Runner:
                   env, summary=None)
 
     def fuzz(self, build):
-        folder = os.path.join(build, "tests", "fuzz")
-        targets = sorted(name for name in os.listdir(folder)
-                         if name.startswith("fuzz-") and os.access(os.path.join(folder, name), os.X_OK)
-                         and os.path.isfile(os.path.join(folder, name)))
-        seconds = max(5, FUZZ_SECONDS[self.args.rounds] // max(1, len(targets)))
+        """Each source in tests/fuzz is a target."""
+        sources = glob.glob(os.path.join(ROOT, "tests", "fuzz", "*.c"))
+        targets = sorted("fuzz-" + os.path.basename(source)[:-2] for source in sources)
+        if self.wants(*("fuzz/" + target for target in targets)):
+            self.make(build, *SANITIZERS, "-Dfuzz=true", env={**os.environ, "CC": "clang"})
+        seconds = max(5, FUZZ_SECONDS[self.args.rounds] // len(targets))
         for target in targets:
             self.part("fuzz/" + target, [sys.executable, "tests/fuzz/run.py",
-                                         os.path.join(folder, target), str(seconds)],
+                                         os.path.join(build, "tests", "fuzz", target), str(seconds)],
                       seconds + 120)
 
 
+SANITIZERS = ["-Dwerror=false", "-Db_sanitize=address,undefined", "-Db_lundef=false"]
 SANITIZED = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=1:detect_stack_use_after_return=0",
              "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
@@ -141,6 +149,7 @@ def integration(runner, soak):
                                    "ours"], (240, 1200), None),
         ("D swap", [py, "tests/interop/d_swap.py"], (240, 900), None),
         ("D crash", [py, "tests/interop/d_crash.py"], (240, 900), None),
+        ("D windows", [py, "tests/interop/d_windows.py"], (240, 900), None),
         ("E programs", [py, "tests/interop/e_programs.py"], (300, 1500), None),
         ("F direct I/O", [py, "tests/interop/f_direct.py"], (180, 600), None),
     ]
@@ -164,21 +173,21 @@ def main():
     soak = args.rounds == "soak"
     began = time.monotonic()
 
-    if not args.list:
-        runner.make(runner.build)
-    runner.part("style", [sys.executable, "tests/style/style.py", os.path.join(args.build, "src")], 120)
+    runner.make(runner.build)
+    runner.part("style", [sys.executable, "tests/style/style.py", "--include",
+                          os.path.join(runner.build, "src")], 120)
+    runner.part("style of the style test", [sys.executable, "tests/style/selftest.py"], 120)
     runner.unit_tests("unit", runner.build, 600)
     integration(runner, soak)
-    sanitized, fuzzing = runner.build + "-asan", runner.build + "-fuzz"
-    if not args.list and (not args.only or args.only in "unit, ASan and UBSan"):
-        runner.make(sanitized, "-Dwerror=false", "-Db_sanitize=address,undefined", "-Db_lundef=false")
+    sanitized = runner.build + "-asan"
+    if runner.wants("unit, ASan and UBSan", "A volfiles, ASan and UBSan"):
+        runner.make(sanitized, *SANITIZERS)
     runner.unit_tests("unit, ASan and UBSan", sanitized, 900, SANITIZED)
     runner.part("A volfiles, ASan and UBSan", [sys.executable, "tests/interop/a_volfiles.py"], 600,
                 {**SANITIZED, "MORTAR_BUILD": sanitized})
-    if not args.list and (not args.only or "fuzz" in args.only):
-        runner.make(fuzzing, "-Dwerror=false", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false",
-                    env={**os.environ, "CC": "clang"})
-        runner.fuzz(fuzzing)
+    runner.fuzz(runner.build + "-fuzz")
+    if args.list:
+        return
 
     tally = runner.tally
     if tally.broken:

@@ -57,6 +57,11 @@ const char *env_name(void)
     return env_ops->name;
 }
 
+pid_t env_pid(void)
+{
+    return env_ops->kind == ENV_SIM ? 1 : getpid();
+}
+
 const char *env_variable(const char *name)
 {
     return getenv(name);

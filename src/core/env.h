@@ -161,5 +161,7 @@ must_check int env_peer_creds(int fd, struct env_creds *ret_creds) nowait; /* un
 must_check int env_signal_open(const int *signals, int count);
 must_check int env_signal_wait(int fd); /* the signal's number */
 
+/* This process's number; the simulator's is always the same. */
+pid_t env_pid(void) nowait;
 /* The environment variable, or NULL. */
 const char *env_variable(const char *name) nowait;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The context of an operation: on whose behalf it runs. Borrowed by everything it passes through. */
+/* The context of an operation: on whose behalf it runs. Borrowed by everything it passes
+ * through. */
 #pragma once
 
 #include <stdint.h>

@@ -250,8 +250,8 @@ static inline void encode_direntsp(struct writer *w, const struct dirents *list)
 }
 
 /* One entry's fixed part and name; *ret_more is false at the end of the list. */
-static inline int decode_entry(struct reader *r, struct dirents *list, bool with_stat, bool *ret_more,
-                               struct dirent_entry **ret_entry)
+static inline int decode_entry(struct reader *r, struct dirents *list, bool with_stat,
+                               bool *ret_more, struct dirent_entry **ret_entry)
 {
     static const struct iatt unknown;
     uint32_t more, name_bytes, type;

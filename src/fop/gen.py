@@ -398,7 +398,8 @@ def call_c(fops):
         for f in fops:
             expr = pick(f)
             if expr:
-                out.append(f'    case FOP_{f.name.upper()}:\n        return ((const struct {f.name}_args *)args)->{expr};\n')
+                out.append(f'    case FOP_{f.name.upper()}:\n'
+                           f'        return ((const struct {f.name}_args *)args)->{expr};\n')
         out.append('    default:\n        return NULL;\n    }\n}\n\n')
 
     def first(f, kinds):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Attributes of an inode and the other fixed structures that operations carry (spec/wire.md 3.3). */
+/* Attributes of an inode and the other fixed structures that operations carry (spec/wire.md
+ * 3.3). */
 #pragma once
 
 #include <stdint.h>

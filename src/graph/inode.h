@@ -40,7 +40,7 @@ struct inode {
     struct inode_table *table;
     _Atomic uint32_t refs;
     _Atomic uint32_t type;      /* S_IFMT bits when known, 0 before */
-    _Atomic uint64_t lookups;   /* a front door's count (FUSE nlookup); it holds one ref while > 0 */
+    _Atomic uint64_t lookups; /* a front door's count (FUSE nlookup); it holds one ref while > 0 */
     struct slots slots;         /* ended by xlator_type.forget */
     struct inode *next;         /* in its hash chain */
 };

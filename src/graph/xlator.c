@@ -28,8 +28,9 @@ void xlator_resolve(struct xlator *xl)
     }
 }
 
-/* --- events --------------------------------------------------------------------------------------- */
-static void event_enter(struct xlator *xl, struct xlator *child, enum xlator_event event, void *data)
+/* --- events ----------------------------------------------------------------------------------- */
+static void event_enter(struct xlator *xl, struct xlator *child, enum xlator_event event,
+                        void *data)
 {
     if (xl->type->event)
         xl->type->event(xl, child, event, data);

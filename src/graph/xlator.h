@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A translator: one node of a graph (DESIGN section 4). A type is a const table; see STYLE for a
- * whole one. Operations that a type leaves out are resolved, when the graph is built, to the nearest
- * descendant that has them, so they never enter it.
+ * whole one. Operations that a type leaves out are resolved, when the graph is built, to the
+ * nearest descendant that has them, so they never enter it.
  *
  *     int ret = fop_writev(first_child(xl), call, in, out);     // graph/fop_call.h, generated
  */
@@ -64,8 +64,8 @@ struct xlator_type {
     void (*dump)(struct xlator *xl, struct dump *dump);
 
     struct fops fops;
-    /* Takes every operation that fops leaves out (trace, statistics, errors, ...). args and reply are
-     * those of `op`; pass on with fop_call(first_child(xl), call, op, args, reply). */
+    /* Takes every operation that fops leaves out (trace, statistics, errors, ...). args and reply
+     * are those of `op`; pass on with fop_call(first_child(xl), call, op, args, reply). */
     int (*any)(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply);
 };
 
@@ -95,7 +95,8 @@ static inline struct xlator *first_child(const struct xlator *xl)
 /* Fills in xl->target; children's must be resolved already. An operation nobody below implements
  * answers -EOPNOTSUPP. */
 void xlator_resolve(struct xlator *xl) nowait;
-/* Sends an event to all parents (their event hook, or further up). At the top: the graph's on_event. */
+/* Sends an event to all parents (their event hook, or further up). At the top: the graph's
+ * on_event. */
 void xlator_notify(struct xlator *xl, enum xlator_event event, void *data);
 /* client_gone on every translator of the graph below and including xl, top down. */
 void xlator_client_gone(struct xlator *xl, struct client *client);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Whatever a brick answers: refused, or decoded to what encodes and decodes to the same again;
- * nothing is left behind. Byte 0 picks the operation, byte 1 says how much of the rest travels beside
- * the body (in units of 16 bytes). */
+ * nothing is left behind. Byte 0 picks the operation, byte 1 says how much of the rest travels
+ * beside the body (in units of 16 bytes). */
 #include <stdlib.h>
 #include <string.h>
 

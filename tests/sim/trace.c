@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A brick and a client in one process on the simulator: mount, create, write, read, unmount. The
- * brick's debug/trace writes one line a step; they are compared as text. The same seed gives the same
- * log to the byte, times included; another seed gives the same steps at other times. */
+ * brick's debug/trace writes one line a step; they are compared as text. The same seed gives the
+ * same log to the byte, times included; another seed gives the same steps at other times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +43,7 @@ struct world {
     bool is_up;
 };
 
-/* --- building ----------------------------------------------------------------------------------- */
+/* --- building --------------------------------------------------------------------------------- */
 static struct graph *graph_of(const char *format, const char *value, const char *uuid)
 {
     char text[2048], error[VOLFILE_ERROR_SIZE];
@@ -80,7 +80,7 @@ static void mount_world(struct world *world)
     assert_true(world->is_up);
 }
 
-/* --- the story ------------------------------------------------------------------------------------- */
+/* --- the story -------------------------------------------------------------------------------- */
 static struct fd *create_file(struct world *world, struct call *call, const char *name)
 {
     struct xlator *top = world->mount->top;
@@ -92,9 +92,14 @@ static struct fd *create_file(struct world *world, struct call *call, const char
 
     gfid_generate(&gfid);
     assert_int_equal(dict_set_gfid(xdata, "gfid-req", &gfid), 0);
-    int ret = fop_create(top, call, &(struct create_args){ .parent = root, .name = name, .fd = fd,
-                                                           .flags = O_RDWR | O_CREAT, .mode = 0100644,
-                                                           .xdata = xdata }, &reply);
+    int ret = fop_create(top, call,
+                         &(struct create_args){ .parent = root,
+                                                .name = name,
+                                                .fd = fd,
+                                                .flags = O_RDWR | O_CREAT,
+                                                .mode = 0100644,
+                                                .xdata = xdata },
+                         &reply);
     assert_int_equal(ret, 0);
     assert_true(gfid_equal(&reply.stat.gfid, &gfid));
     create_reply_fini(&reply);
@@ -130,7 +135,8 @@ static void tell(void *arg)
     struct fd *fd = create_file(world, &call, "story");
     write_and_read(world, &call, fd);
     struct flush_reply flushed = {};
-    assert_int_equal(fop_flush(world->mount->top, &call, &(struct flush_args){ .fd = fd }, &flushed),
+    assert_int_equal(fop_flush(world->mount->top, &call, &(struct flush_args){ .fd = fd },
+                               &flushed),
                      0);
     flush_reply_fini(&flushed);
     fd_unref(fd);
@@ -188,12 +194,12 @@ static void steps_of(char *log, char steps[4096])
         char *name = gfid ? strstr(gfid, "name=") : NULL;
         if (!name)
             continue;
-        used += (size_t)snprintf(steps + used, 4096 - used, "%.*s %.*s\n", (int)(gfid - at - 8), at + 8,
-                                 (int)strcspn(name + 5, " "), name + 5);
+        used += (size_t)snprintf(steps + used, 4096 - used, "%.*s %.*s\n", (int)(gfid - at - 8),
+                                 at + 8, (int)strcspn(name + 5, " "), name + 5);
     }
 }
 
-/* --- tests ----------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 static void the_same_seed_gives_the_same_log(void **state)
 {
     char one[PATH_BYTES], two[PATH_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A kernel for tests: the other end of a mount's connection, and a child that answers as it is told.
+/* A kernel for tests: the other end of a mount's connection, and a child that answers as it is
+ * told.
  *
  *     struct kernel *kernel = kernel_new(NULL);              // mount/fuse over a fake child
  *     kernel->answer = lookup_found;                         // what the child does
@@ -36,7 +37,7 @@ struct kernel {
     uint8_t *packet;
 };
 
-/* --- the child ----------------------------------------------------------------------------------------------- */
+/* --- the child -------------------------------------------------------------------------------- */
 static int fake_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
                     void *reply)
 {
@@ -49,7 +50,7 @@ static int fake_any(struct xlator *xl, struct call *call, enum fop op, const voi
 
 static const struct xlator_type fake_type = { .name = "fake", .any = fake_any };
 
-/* --- the graph ----------------------------------------------------------------------------------------------- */
+/* --- the graph -------------------------------------------------------------------------------- */
 static void mount_options(struct xlator *mount, const char *const *options)
 {
     char error[OPTION_ERROR_SIZE], key[64];
@@ -130,7 +131,7 @@ static void kernel_free(struct kernel *kernel)
     free(kernel);
 }
 
-/* --- messages ------------------------------------------------------------------------------------------------ */
+/* --- messages --------------------------------------------------------------------------------- */
 /* Sends without waiting; returns the unique. */
 static uint64_t kernel_send(struct kernel *kernel, uint32_t opcode, uint64_t nodeid,
                             const void *body, size_t bytes)

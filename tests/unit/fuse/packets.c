@@ -17,7 +17,7 @@ static void stat_of_file(struct iatt *stat, uint32_t mode)
     stat->mtime = (struct iatt_time){ .sec = 5, .nsec = 6 };
 }
 
-/* --- INIT ------------------------------------------------------------------------------------------------------ */
+/* --- INIT ------------------------------------------------------------------------------------- */
 static void init_takes_only_what_is_offered(void)
 {
     struct kernel *kernel = kernel_new(NULL);
@@ -111,7 +111,7 @@ static void a_newer_major_asks_again(void)
     kernel_free(kernel);
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------ */
+/* --- names ------------------------------------------------------------------------------------ */
 static int lookup_finds(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                         void *reply)
 {
@@ -272,7 +272,7 @@ static void a_childs_enosys_is_not_the_mounts(void)
     kernel_free(kernel);
 }
 
-/* --- files ------------------------------------------------------------------------------------------------------ */
+/* --- files ------------------------------------------------------------------------------------ */
 static int create_checked(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                           void *reply)
 {
@@ -457,7 +457,7 @@ static void flush_reaches_the_child_after_writes_and_locks_only(void)
     kernel_free(kernel);
 }
 
-/* --- privileges ------------------------------------------------------------------------------------------------- */
+/* --- privileges ------------------------------------------------------------------------------- */
 static int write_to_setuid(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                            void *reply)
 {
@@ -496,7 +496,7 @@ static void a_write_takes_set_user_id_away(void)
     kernel_free(kernel);
 }
 
-/* --- space ------------------------------------------------------------------------------------------------------ */
+/* --- space ------------------------------------------------------------------------------------ */
 static void fallocate_modes_become_operations(void)
 {
     static const struct {
@@ -531,7 +531,7 @@ static void fallocate_modes_become_operations(void)
     kernel_free(kernel);
 }
 
-/* --- locks ------------------------------------------------------------------------------------------------------ */
+/* --- locks ------------------------------------------------------------------------------------ */
 struct waiter {
     struct fiber *fiber;
     bool woken;
@@ -705,7 +705,7 @@ static void the_last_close_gives_back_what_flush_did_not(void)
     kernel_free(kernel);
 }
 
-/* --- extended attributes ---------------------------------------------------------------------------------------- */
+/* --- extended attributes ---------------------------------------------------------------------- */
 static int xattr_ask(struct kernel *kernel, uint64_t nodeid, const char *name, uint32_t room,
                      void *out)
 {
@@ -835,7 +835,7 @@ static void trusted_names_are_listed_for_root(void)
     kernel_free(kernel);
 }
 
-/* --- directories ------------------------------------------------------------------------------------------------ */
+/* --- directories ------------------------------------------------------------------------------ */
 static int lists_three(struct kernel *kernel, struct call *call, enum fop op, const void *args,
                        void *reply)
 {
@@ -911,7 +911,7 @@ static void a_listing_keeps_to_its_room(void)
     kernel_free(kernel);
 }
 
-/* --- before the child is up ------------------------------------------------------------------------------------- */
+/* --- before the child is up ------------------------------------------------------------------- */
 static void requests_wait_for_the_child(void)
 {
     struct kernel *kernel = kernel_new(NULL);
@@ -941,7 +941,7 @@ static void the_end_of_the_mount_ends_waiting_requests(void)
     kernel_free(kernel); /* finds nothing left */
 }
 
-/* --- mount options ---------------------------------------------------------------------------------------------- */
+/* --- mount options ---------------------------------------------------------------------------- */
 static void mount_words_become_flags(void)
 {
     unsigned long flags = MS_RDONLY;

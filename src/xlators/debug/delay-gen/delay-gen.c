@@ -24,7 +24,8 @@ static int delay_init(struct xlator *xl)
     return oplist_parse(xl, delay->enable, &delay->ops);
 }
 
-static int delay_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int delay_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                     void *reply)
 {
     struct delay_gen *delay = xl->state;
 

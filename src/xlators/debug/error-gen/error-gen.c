@@ -96,7 +96,8 @@ static int short_write(struct xlator *xl, struct call *call, const struct writev
     return ret;
 }
 
-static int error_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int error_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                     void *reply)
 {
     struct error_gen *gen = xl->state;
 

@@ -116,7 +116,8 @@ static void io_stats_dump(struct xlator *xl, struct dump *dump)
 {
     struct io_stats *stats = xl->state;
 
-    dump_value(dump, "uptime_s", "%lu", (unsigned long)((env_now_ns() - stats->start_ns) / NS_PER_S));
+    dump_value(dump, "uptime_s", "%lu",
+               (unsigned long)((env_now_ns() - stats->start_ns) / NS_PER_S));
     dump_value(dump, "data_read", "%lu", (unsigned long)stats->read_bytes);
     dump_value(dump, "data_written", "%lu", (unsigned long)stats->written_bytes);
     for (unsigned i = 0; i < SIZE_CLASSES; i++) {

@@ -5,7 +5,8 @@
  * Locks:    none. */
 #include "graph/fop_call.h"
 
-static int sink_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int sink_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                    void *reply)
 {
     (void)xl;
     (void)call;

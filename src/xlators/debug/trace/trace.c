@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* debug/trace: one log line when an operation enters, one when it returns.
  * Promises: operations pass unchanged. A line names operation, caller, gfid, name and, coming back,
- *           the result and the time that it took. Lines go to the log with log-file on; the last 256
- *           are kept for dumps with log-history on.
+ *           the result and the time that it took. Lines go to the log with log-file on; the last
+ *           256 are kept for dumps with log-history on.
  * Keeps:    that history.
  * Locks:    `mutex` over the history. */
 #include <stdlib.h>
@@ -88,7 +88,8 @@ static void line_of(char line[LINE_BYTES], struct call *call, enum fop op, const
              name ? name : "", call->pid, call->uid);
 }
 
-static int trace_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int trace_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                     void *reply)
 {
     struct trace *trace = xl->state;
     char line[LINE_BYTES];
@@ -99,8 +100,8 @@ static int trace_any(struct xlator *xl, struct call *call, enum fop op, const vo
     trace_line(xl, line);
     uint64_t start_ns = env_now_ns();
     int ret = fop_call(first_child(xl), call, op, args, reply);
-    snprintf(line, sizeof(line), "%s pid=%d -> %d%s%s in %lu us", fop_info[op].title, call->pid, ret,
-             ret < 0 ? " " : "", ret < 0 ? strerrorname_np(-ret) : "",
+    snprintf(line, sizeof(line), "%s pid=%d -> %d%s%s in %lu us", fop_info[op].title, call->pid,
+             ret, ret < 0 ? " " : "", ret < 0 ? strerrorname_np(-ret) : "",
              (unsigned long)((env_now_ns() - start_ns) / NS_PER_US));
     trace_line(xl, line);
     return ret;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* features/access-control (system/posix-acl): who may do what, by mode bits and POSIX ACLs, judged on
- * the brick whatever the client's kernel has judged already.
- * Promises: a caller without the permission that the operation needs gets -EACCES (-EPERM where only
- *           the owner may), and nothing happened. The super-user (super-uid) and internal callers
- *           (negative pid) pass. A new entry inherits its parent's default ACL from the brick's own
- *           file system, which storage/posix lets do it.
+/* features/access-control (system/posix-acl): who may do what, by mode bits and POSIX ACLs, judged
+ * on the brick whatever the client's kernel has judged already.
+ * Promises: a caller without the permission that the operation needs gets -EACCES (-EPERM where
+ *           only the owner may), and nothing happened. The super-user (super-uid) and internal
+ *           callers (negative pid) pass. A new entry inherits its parent's default ACL from the
+ *           brick's own file system, which storage/posix lets do it.
  * Keeps:    nothing: attributes are asked of the child at each judgement, so no cache can be stale.
- * Locks:    none. Between judgement and operation a permission may be taken away: as in a kernel that
- *           judged a moment earlier. */
+ * Locks:    none. Between judgement and operation a permission may be taken away: as in a kernel
+ *           that judged a moment earlier. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -97,8 +97,8 @@ static uint32_t want_of(uint32_t flags)
 
 /* --- entries --------------------------------------------------------------------------------- */
 /* Write into the parent, and where it is sticky be the owner of it or of the entry. */
-static int need_removal(struct xlator *xl, struct call *call, struct inode *parent, const char *name,
-                        bool may_be_absent)
+static int need_removal(struct xlator *xl, struct call *call, struct inode *parent,
+                        const char *name, bool may_be_absent)
 {
     struct iatt stat;
     struct lookup_reply reply = {};
@@ -178,7 +178,8 @@ static int control_rmdir(struct xlator *xl, struct call *call, const struct rmdi
     return ret < 0 ? ret : fop_rmdir(first_child(xl), call, in, out);
 }
 
-/* A directory that gets another parent has its ".." rewritten: that needs write permission on it. */
+/* A directory that gets another parent has its ".." rewritten: that needs write permission on
+ * it. */
 static int need_move(struct xlator *xl, struct call *call, const struct rename_args *in)
 {
     struct lookup_reply found = {};
@@ -264,8 +265,8 @@ static int judge_setattr(struct xlator *xl, struct call *call, struct inode *ino
     return 0;
 }
 
-/* Only members of a file's group can make it run with the group's rights: for others the bit is left
- * out, as chmod(2) does. */
+/* Only members of a file's group can make it run with the group's rights: for others the bit is
+ * left out, as chmod(2) does. */
 static int drop_setgid(struct xlator *xl, struct call *call, struct inode *inode, int32_t valid,
                        struct iatt *to)
 {

@@ -5,7 +5,12 @@
 #include <string.h>
 
 enum { /* linux/posix_acl.h, version 2 of the xattr form: spec/disk.md 1.5 */
-    ACL_VERSION = 2, TAG_USER_OBJ = 1, TAG_USER = 2, TAG_GROUP_OBJ = 4, TAG_GROUP = 8, TAG_MASK = 16,
+    ACL_VERSION = 2,
+    TAG_USER_OBJ = 1,
+    TAG_USER = 2,
+    TAG_GROUP_OBJ = 4,
+    TAG_GROUP = 8,
+    TAG_MASK = 16,
     TAG_OTHER = 32, ENTRIES_MAX = 512,
 };
 

@@ -16,8 +16,8 @@ struct acl_subject {
     uint32_t acl_bytes;
 };
 
-/* A malformed ACL permits nothing. Root (super_uid) may read and write all, and execute what anybody
- * may execute or what is a directory. */
+/* A malformed ACL permits nothing. Root (super_uid) may read and write all, and execute what
+ * anybody may execute or what is a directory. */
 bool acl_permits(const struct acl_subject *subject, const struct call *call, uint32_t super_uid,
                  uint32_t want) nowait;
 bool call_in_group(const struct call *call, uint32_t gid) nowait;

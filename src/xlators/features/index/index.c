@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* features/index: remembers on disk which files have pending changes, so that heal need not search
  * (spec/disk.md 3.5).
- * Promises: before an xattrop makes a watched value non-zero, the file's gfid is linked in the index;
- *           after all watched values became zero, it is not. A crash between leaves an entry too many,
- *           never one too few. The index can be listed and cleaned through virtual directories.
+ * Promises: before an xattrop makes a watched value non-zero, the file's gfid is linked in the
+ *           index; after all watched values became zero, it is not. A crash between leaves an entry
+ *           too many, never one too few. The index can be listed and cleaned through virtual
+ *           directories.
  * Keeps:    indices/xattrop, indices/dirty, indices/entry-changes below index-base.
- * Locks:    an inode's fmutex (in its slot) around each xattrop, so that marks are seen in the order in
- *           which they were stored. */
+ * Locks:    an inode's fmutex (in its slot) around each xattrop, so that marks are seen in the
+ *           order in which they were stored. */
 #include "xlators/features/index/index.h"
 
 #include <errno.h>
@@ -71,7 +72,8 @@ static bool is_watched(const struct index *index, const struct dict *values)
            watch_values(index, KIND_DIRTY, values) != WATCH_NOTHING;
 }
 
-static int mark(struct xlator *xl, const struct inode *inode, const struct dict *values, bool before)
+static int mark(struct xlator *xl, const struct inode *inode, const struct dict *values,
+                bool before)
 {
     struct marking marking = { .xl = xl, .gfid = &inode->gfid, .values = values, .before = before };
     hop(pool_default(), mark_kinds, &marking);
@@ -170,7 +172,8 @@ static int lookup_in_kind(struct kind *kind, const struct lookup_args *in, struc
 
     if (ret < 0)
         return -ENOENT;
-    ret = named ? env_fstatat(kind->dir, in->name, &st, AT_SYMLINK_NOFOLLOW) : env_fstat(kind->dir, &st);
+    ret = named ? env_fstatat(kind->dir, in->name, &st, AT_SYMLINK_NOFOLLOW)
+                : env_fstat(kind->dir, &st);
     if (ret < 0)
         return ret;
     virtual_stat(&st, &gfid, &out->stat);
@@ -291,11 +294,14 @@ static int open_base(struct xlator *xl)
 }
 
 static const struct kind kinds[KINDS] = {
-    [KIND_PENDING] = { .folder = "xattrop", .gfid_key = "glusterfs.xattrop_index_gfid",
+    [KIND_PENDING] = { .folder = "xattrop",
+                       .gfid_key = "glusterfs.xattrop_index_gfid",
                        .count_key = "glusterfs.xattrop_index_count" },
-    [KIND_DIRTY] = { .folder = "dirty", .gfid_key = "glusterfs.xattrop_dirty_gfid",
+    [KIND_DIRTY] = { .folder = "dirty",
+                     .gfid_key = "glusterfs.xattrop_dirty_gfid",
                      .count_key = "glusterfs.xattrop_dirty_count" },
-    [KIND_CHANGES] = { .folder = "entry-changes", .gfid_key = "glusterfs.xattrop_entry_changes_gfid" },
+    [KIND_CHANGES] = { .folder = "entry-changes",
+                       .gfid_key = "glusterfs.xattrop_entry_changes_gfid" },
 };
 
 static int index_init(struct xlator *xl)
@@ -309,8 +315,8 @@ static int index_init(struct xlator *xl)
     return 0;
 }
 
-/* Not in init: storage/posix makes .glusterfs, in which index-base lies, in its own init and may not
- * have done so yet. */
+/* Not in init: storage/posix makes .glusterfs, in which index-base lies, in its own init and may
+ * not have done so yet. */
 static int index_start(struct xlator *xl)
 {
     struct index *index = xl->state;

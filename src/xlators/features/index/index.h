@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The index directories of a brick (spec/disk.md 3.5): a hard link named by gfid for everything that
- * needs healing.
+/* The index directories of a brick (spec/disk.md 3.5): a hard link named by gfid for everything
+ * that needs healing.
  *
  *     ret = kind_open(xl, base_dir, &index->kinds[KIND_PENDING]);
  *     ret = kind_link(xl, kind, &gfid);
@@ -38,5 +38,5 @@ must_check int64_t kind_count(struct kind *kind);
 
 /* watch.c: what a request's or reply's values say about an index. */
 enum watch_says { WATCH_NOTHING, WATCH_ZERO, WATCH_NONZERO };
-enum watch_says watch_values(const struct index *index, enum kind_id kind, const struct dict *values)
-    nowait;
+enum watch_says watch_values(const struct index *index, enum kind_id kind,
+                             const struct dict *values) nowait;

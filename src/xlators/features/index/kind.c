@@ -15,7 +15,8 @@ int kind_open(struct xlator *xl, int base_dir, struct kind *kind)
         log_error(xl, ret, "cannot make the index directory %s", kind->folder);
         return ret;
     }
-    kind->dir = env_openat(base_dir, kind->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    kind->dir = env_openat(base_dir, kind->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                           0);
     if (kind->dir < 0) {
         ret = kind->dir;
         log_error(xl, ret, "cannot open the index directory %s", kind->folder);

@@ -32,7 +32,8 @@ static bool all_zero(const struct dict_value *value)
     return true;
 }
 
-enum watch_says watch_values(const struct index *index, enum kind_id kind, const struct dict *values)
+enum watch_says watch_values(const struct index *index, enum kind_id kind,
+                             const struct dict *values)
 {
     enum watch_says says = WATCH_NOTHING;
     const struct dict_value *value;

@@ -2,13 +2,14 @@
 /* features/locks: the locks of a brick: fcntl/flock ranges (lk), and the ranges and names that
  * clustering translators lock (inodelk, entrylk) in domains of their own.
  * Promises: two owners never hold what conflicts. An owner is (client, lock owner of the call). A
- *           waiter is granted in the order of asking among those that can be, is answered -EINTR when
- *           its caller gives up and -ENOTCONN when its client is gone, whose locks go with it.
+ *           waiter is granted in the order of asking among those that can be, is answered -EINTR
+ *           when its caller gives up and -ENOTCONN when its client is gone, whose locks go with it.
  *           Locks of fcntl end with flush by their owner and with the fd they were taken through.
  *           A ring of waiting fcntl owners is refused (-EDEADLK), unless it hides behind a million
  *           locks and waiters.
  * Keeps:    per inode the granted and the waiting, per client all of its own; nothing on disk.
- * Locks:    `mutex` over all of it; never held while parking. A call's cancel guard comes before it.
+ * Locks:    `mutex` over all of it; never held while parking. A call's cancel guard comes before
+ *           it.
  *
  *   inode slot: granted -> held -> held        client slot: all -> held -> held -> held
  *               waiting -> held (fiber parked)
@@ -42,8 +43,8 @@ static void lock_of(const struct held *held, struct lock *lock)
 }
 
 /* --- fcntl and flock ------------------------------------------------------------------------- */
-/* flock(2) and fcntl(2) locks do not see each other. The wire knows one kind only: our mounts say in
- * xdata that a lock is flock's, which a genuine brick passes over. */
+/* flock(2) and fcntl(2) locks do not see each other. The wire knows one kind only: our mounts say
+ * in xdata that a lock is flock's, which a genuine brick passes over. */
 #define FLOCK_KEY "mortar.flock"
 
 static enum held_kind kind_of(const struct lk_args *in)
@@ -202,8 +203,9 @@ static int unlock_exact(struct xlator *xl, struct inode *inode, const struct hel
     TAILQ_FOREACH (held, &li->granted, in_inode) {
         bool names = (!held->name && !want->name) ||
                      (held->name && want->name && strcmp(held->name, want->name) == 0);
-        if (held->kind == want->kind && is_callers(held, want) && strcmp(held->domain, domain) == 0 &&
-            names && held->start == want->start && held->end == want->end)
+        if (held->kind == want->kind && is_callers(held, want) &&
+            strcmp(held->domain, domain) == 0 && names && held->start == want->start &&
+            held->end == want->end)
             break;
     }
     if (!held)
@@ -336,7 +338,8 @@ static int add_counts(struct xlator *xl, const struct lookup_args *in, struct in
         return -ENOMEM;
     for (size_t i = 0; i < ARRAY_SIZE(counts) && ret == 0; i++)
         if (dict_get(in->xdata, counts[i].key))
-            ret = dict_set_int(out->xdata, counts[i].key, count_kind(xl, inode, counts[i].kind, NULL));
+            ret = dict_set_int(out->xdata, counts[i].key,
+                               count_kind(xl, inode, counts[i].kind, NULL));
     if (ret == 0 && domain)
         ret = dict_set_int(out->xdata, "glusterfs.inodelk-count",
                            count_kind(xl, inode, HELD_INODELK, domain));
@@ -357,8 +360,8 @@ static int locks_lookup(struct xlator *xl, struct call *call, const struct looku
     return added < 0 ? added : ret;
 }
 
-static int locks_getactivelk(struct xlator *xl, struct call *call, const struct getactivelk_args *in,
-                             struct getactivelk_reply *out)
+static int locks_getactivelk(struct xlator *xl, struct call *call,
+                             const struct getactivelk_args *in, struct getactivelk_reply *out)
 {
     struct locks *locks = xl->state;
     struct locks_inode *li = slot_get(&in->inode->slots, xl);
@@ -379,11 +382,12 @@ static int locks_getactivelk(struct xlator *xl, struct call *call, const struct 
     return ret < 0 ? ret : (int)out->locks.count;
 }
 
-/* --- giving up a wait from afar ------------------------------------------------------------------ */
+/* --- giving up a wait from afar --------------------------------------------------------------- */
 #define INTERRUPT_KEY "glusterfs.intrlk.tposix.kblocked."
 
-/* A genuine client whose caller was interrupted asks by an xattr's name, "<key><whence>,<start>-<len>",
- * to have the caller's blocked lock taken back (seen on the wire; in no document). */
+/* A genuine client whose caller was interrupted asks by an xattr's name,
+ * "<key><whence>,<start>-<len>", to have the caller's blocked lock taken back (seen on the wire; in
+ * no document). */
 static struct held *waiting_locked(struct locks_inode *li, const struct held *asked)
 {
     struct held *held;
@@ -434,7 +438,8 @@ static int locks_getxattr(struct xlator *xl, struct call *call, const struct get
                           struct getxattr_reply *out)
 {
     if (asks_interrupt(in->name))
-        return interrupt_wait(xl, call, in->inode, in->name + sizeof(INTERRUPT_KEY) - 1, &out->dict);
+        return interrupt_wait(xl, call, in->inode, in->name + sizeof(INTERRUPT_KEY) - 1,
+                              &out->dict);
     return fop_getxattr(first_child(xl), call, in, out);
 }
 
@@ -547,10 +552,12 @@ static const struct option locks_options[] = {
     OPTION_NONE(OPT_BOOL, "monkey-unlocking", .help = "A test aid of the genuine one."),
     OPTION_NONE(OPT_INT, "revocation-secs", .min = 0, .max = 2147483647, .help = NO_REVOCATION),
     OPTION_NONE(OPT_BOOL, "revocation-clear-all", .help = NO_REVOCATION),
-    OPTION_NONE(OPT_INT, "revocation-max-blocked", .min = 0, .max = 2147483647, .help = NO_REVOCATION),
+    OPTION_NONE(OPT_INT, "revocation-max-blocked", .min = 0, .max = 2147483647,
+                .help = NO_REVOCATION),
     OPTION_NONE(OPT_BOOL, "notify-contention", .help = NO_CONTENTION),
     OPTION_NONE(OPT_INT, "notify-contention-delay", .min = 0, .max = 60, .help = NO_CONTENTION),
-    OPTION_NONE(OPT_BOOL, "enforce-mandatory-lock", .help = "Mandatory locks are not in this version."),
+    OPTION_NONE(OPT_BOOL, "enforce-mandatory-lock",
+                .help = "Mandatory locks are not in this version."),
     OPTION_NONE(OPT_BOOL, "mandatory-locks", .aliases = { "mandatory" },
                 .help = "Ended with 3.7; see mandatory-locking."),
     OPTION_END,

@@ -91,8 +91,8 @@ void held_drop_locked(struct held *held) nowait;  /* a granted one: off all list
 /* Answers a waiter: off all lists, its fiber woken. */
 void held_decide_locked(struct held *want, int result) nowait;
 
-/* posix.c: makes room for want in its owner's locks (splitting, merging) and inserts it; RANGE_UNLOCK
- * only makes room. Uses want->spare. Consumes want. */
+/* posix.c: makes room for want in its owner's locks (splitting, merging) and inserts it;
+ * RANGE_UNLOCK only makes room. Uses want->spare. Consumes want. */
 void posix_apply_locked(struct locks_inode *li, struct held *want) nowait;
 bool posix_splits_locked(const struct locks_inode *li, const struct held *want) nowait;
 void locks_client_init(struct locks_client *lc, const char *uid) nowait; /* held.c */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The locks of fcntl(2) and flock(2): one owner's ranges never overlap, neighbours of one type are one. */
+/* The locks of fcntl(2) and flock(2): one owner's ranges never overlap, neighbours of one type are
+ * one. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ static bool is_owners(const struct held *held, const struct held *want)
            lkowner_equal(&held->owner, &want->owner);
 }
 
-static struct held *piece_of(struct held *want, const struct held *from, uint64_t start, uint64_t end)
+static struct held *piece_of(struct held *want, const struct held *from, uint64_t start,
+                             uint64_t end)
 {
     struct held *piece = want->spare[0] ? TAKE(want->spare[0]) : TAKE(want->spare[1]);
 

@@ -62,7 +62,8 @@ static bool is_stamped(enum fop op)
     }
 }
 
-static int utime_any(struct xlator *xl, struct call *call, enum fop op, const void *args, void *reply)
+static int utime_any(struct xlator *xl, struct call *call, enum fop op, const void *args,
+                     void *reply)
 {
     if (!is_stamped(op) || call->times || call->ctime_sec)
         return fop_call(first_child(xl), call, op, args, reply);

@@ -16,7 +16,7 @@ enum {
 #define STATX_BTIME_BIT 0x800u
 #define STATX_BASIC_BITS 0x7ffu
 
-/* --- forms -------------------------------------------------------------------------------------------- */
+/* --- forms ------------------------------------------------------------------------------------ */
 uint64_t attr_ino(const struct fuse *fuse, const struct iatt *stat)
 {
     uint64_t ino = gfid_is_null(&stat->gfid) ? stat->ino : gfid_ino(&stat->gfid);
@@ -79,7 +79,7 @@ int attr_reply(struct request *req, const struct iatt *stat)
     return request_reply(req, &out, sizeof(out));
 }
 
-/* --- GETATTR, STATX --------------------------------------------------------------------------------------- */
+/* --- GETATTR, STATX --------------------------------------------------------------------------- */
 static int stat_by_fd(struct request *req, struct fd *fd, struct iatt *ret_stat)
 {
     struct fstat_args args = { .fd = fd };
@@ -102,8 +102,8 @@ static int stat_by_inode(struct request *req, struct iatt *ret_stat)
     return ret;
 }
 
-/* The kernel does not always say through which handle it asks. For what was removed while it is open
- * any of them is the only way. */
+/* The kernel does not always say through which handle it asks. For what was removed while it is
+ * open any of them is the only way. */
 static bool is_gone(int ret)
 {
     return ret == -ESTALE || ret == -ENOENT;
@@ -171,7 +171,7 @@ int statx_run(struct request *req)
     return request_reply(req, &out, sizeof(out));
 }
 
-/* --- SETATTR ------------------------------------------------------------------------------------------------ */
+/* --- SETATTR ---------------------------------------------------------------------------------- */
 static int size_set(struct request *req, struct fd *fd, uint64_t size, struct iatt *ret_stat)
 {
     struct xlator *child = fuse_child(req->fuse);
@@ -314,7 +314,7 @@ int setattr_run(struct request *req)
     return ret < 0 ? ret : attr_reply(req, &stat);
 }
 
-/* --- ACCESS, STATFS ----------------------------------------------------------------------------------------- */
+/* --- ACCESS, STATFS --------------------------------------------------------------------------- */
 int access_run(struct request *req)
 {
     const struct fuse_access_in *in = request_in(req);

@@ -11,8 +11,8 @@ enum {
     READ_BATCH = 16, /* requests that are read before the first of them must get its turn */
 };
 
-/* A WRITE's headers are 80 bytes: its data begins where the landing buffer does, on a page, and can go
- * to an O_DIRECT descriptor without a copy. */
+/* A WRITE's headers are 80 bytes: its data begins where the landing buffer does, on a page, and can
+ * go to an O_DIRECT descriptor without a copy. */
 static ssize_t device_read(struct device *device)
 {
     struct iovec iov[2] = {

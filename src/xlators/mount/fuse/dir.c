@@ -2,13 +2,14 @@
 /* Directories: OPENDIR, READDIR, READDIRPLUS, RELEASEDIR, FSYNCDIR.
  *
  * A listing's entries go out as the brick orders them, its offsets unchanged. READDIR asks for
- * attributes too, though it passes on none: only they tell the inode number that stat(2) will show. */
+ * attributes too, though it passes on none: only they tell the inode number that stat(2) will
+ * show. */
 #include <errno.h>
 #include <string.h>
 
 #include "xlators/mount/fuse/attr.h"
 
-/* --- OPENDIR, RELEASEDIR, FSYNCDIR ------------------------------------------------------------------------ */
+/* --- OPENDIR, RELEASEDIR, FSYNCDIR ------------------------------------------------------------ */
 int opendir_run(struct request *req)
 {
     const struct fuse_open_in *in = request_in(req);
@@ -54,7 +55,7 @@ int fsyncdir_run(struct request *req)
     return ret < 0 ? ret : request_reply(req, NULL, 0);
 }
 
-/* --- one reply ---------------------------------------------------------------------------------------------- */
+/* --- one reply -------------------------------------------------------------------------------- */
 struct listing {
     struct request *req;
     bool plus;

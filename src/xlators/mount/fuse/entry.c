@@ -9,7 +9,7 @@
 #include "xlators/mount/fuse/file.h"
 #include "xlators/mount/fuse/replaced.h"
 
-/* --- answers that name an inode -------------------------------------------------------------------------- */
+/* --- answers that name an inode --------------------------------------------------------------- */
 int entry_fill(struct request *req, const struct iatt *stat, struct fuse_entry_out *ret_entry,
                struct inode **ret_inode)
 {
@@ -47,7 +47,7 @@ int entry_reply(struct request *req, const struct iatt *stat)
     return ret;
 }
 
-/* --- LOOKUP, FORGET --------------------------------------------------------------------------------------------- */
+/* --- LOOKUP, FORGET --------------------------------------------------------------------------- */
 /* "No such name", to be remembered for a while. */
 static int negative_reply(struct request *req)
 {
@@ -105,7 +105,7 @@ int batch_forget_run(struct request *req)
     return 0;
 }
 
-/* --- new entries --------------------------------------------------------------------------------------------------- */
+/* --- new entries ------------------------------------------------------------------------------ */
 static bool parent_has_default_acl(struct request *req)
 {
     struct getxattr_args args = { .inode = request_inode(req), .name = "system.posix_acl_default" };
@@ -269,7 +269,7 @@ int create_run(struct request *req)
     return ret;
 }
 
-/* --- READLINK ---------------------------------------------------------------------------------------------------------- */
+/* --- READLINK --------------------------------------------------------------------------------- */
 int readlink_run(struct request *req)
 {
     struct readlink_args args = { .inode = request_inode(req), .size = 4096 };
@@ -284,7 +284,7 @@ int readlink_run(struct request *req)
     return ret;
 }
 
-/* --- UNLINK, RMDIR, RENAME, LINK ---------------------------------------------------------------------------------------- */
+/* --- UNLINK, RMDIR, RENAME, LINK -------------------------------------------------------------- */
 int unlink_run(struct request *req)
 {
     size_t offset = 0;

@@ -18,7 +18,7 @@ enum {
     SEEK_WHAT_HOLE = 1,
 };
 
-/* --- OPEN, RELEASE ------------------------------------------------------------------------------------------- */
+/* --- OPEN, RELEASE ---------------------------------------------------------------------------- */
 uint32_t fuse_child_flags(const struct fuse *fuse, uint32_t flags)
 {
     if (!(fuse->flags & FUSE_WRITEBACK_CACHE))
@@ -110,7 +110,7 @@ int release_run(struct request *req)
     return request_reply(req, NULL, 0);
 }
 
-/* --- READ, WRITE -------------------------------------------------------------------------------------------------
+/* --- READ, WRITE ---------------------------------------------------------------------------------
  * The flags are those of now, which fcntl(F_SETFL) may have changed since the open. */
 int read_run(struct request *req)
 {
@@ -174,7 +174,7 @@ int write_run(struct request *req)
     return request_reply(req, &out, sizeof(out));
 }
 
-/* --- FLUSH, FSYNC -------------------------------------------------------------------------------------------------- */
+/* --- FLUSH, FSYNC ----------------------------------------------------------------------------- */
 /* close(2). The brick hears of it where it means something: after writes, and when the closing
  * process may hold locks. */
 int flush_run(struct request *req)
@@ -206,7 +206,7 @@ int fsync_run(struct request *req)
     return ret < 0 ? ret : request_reply(req, NULL, 0);
 }
 
-/* --- FALLOCATE -------------------------------------------------------------------------------------------------------- */
+/* --- FALLOCATE -------------------------------------------------------------------------------- */
 static int space_allocate(struct request *req, struct fd *fd, uint32_t keep_size, uint64_t offset,
                           uint64_t size, struct iatt *ret_stat)
 {
@@ -296,7 +296,7 @@ int fallocate_run(struct request *req)
     return ret < 0 ? ret : request_reply(req, NULL, 0);
 }
 
-/* --- LSEEK, COPY_FILE_RANGE -------------------------------------------------------------------------------------------- */
+/* --- LSEEK, COPY_FILE_RANGE ------------------------------------------------------------------- */
 int lseek_run(struct request *req)
 {
     const struct fuse_lseek_in *in = request_in(req);

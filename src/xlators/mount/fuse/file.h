@@ -8,8 +8,8 @@
 
 #include "xlators/mount/fuse/state.h"
 
-/* What the child is to open: with the kernel's write-back cache pages are read and written behind the
- * application's back. */
+/* What the child is to open: with the kernel's write-back cache pages are read and written behind
+ * the application's back. */
 uint32_t fuse_child_flags(const struct fuse *fuse, uint32_t flags) nowait;
 /* FOPEN_ bits for a file opened with these flags. */
 uint32_t fuse_open_flags(const struct fuse *fuse, uint32_t flags) nowait;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* mount/fuse: takes the kernel's requests, hands them to its child as operations, answers.
  *
- * Promises: an answer is the child's, errno included, but for ENOSYS (which would turn the operation
- *           off); a request never waits where its caller cannot leave: a killed caller's request is
- *           given up, a lock's wait ends with any signal; before the child has come up for the first
- *           time requests wait, afterwards a child that is down says so itself.
+ * Promises: an answer is the child's, errno included, but for ENOSYS (which would turn the
+ *           operation off); a request never waits where its caller cannot leave: a killed caller's
+ *           request is given up, a lock's wait ends with any signal; before the child has come up
+ *           for the first time requests wait, afterwards a child that is down says so itself.
  * Keeps:    the kernel's references (inode.lookups), handles of open files, requests in flight.
  *           No names, no attributes, no data: the kernel caches, as long as the time-outs say.
  * Locks:    see state.h; none is held over a wait.
  *
- * A request's way: device.c reads it, request.c gives it a fiber and finds its handler (entry.c, attr.c,
- * file.c, dir.c, lock.c, xattr.c, init.c), the handler calls the child and replies. */
+ * A request's way: device.c reads it, request.c gives it a fiber and finds its handler (entry.c,
+ * attr.c, file.c, dir.c, lock.c, xattr.c, init.c), the handler calls the child and replies. */
 #include "xlators/mount/fuse/fuse.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ enum {
     FORCE_WAIT_MS = 2000,   /* for a forced one, and for readers and requests to end */
 };
 
-/* --- mounting ----------------------------------------------------------------------------------------------- */
+/* --- mounting --------------------------------------------------------------------------------- */
 static void mount_job(void *arg)
 {
     struct mount_request *request = arg;
@@ -116,7 +116,7 @@ const char *fuse_transport(const struct fuse *fuse)
     return "dev";
 }
 
-/* --- unmounting --------------------------------------------------------------------------------------------- */
+/* --- unmounting ------------------------------------------------------------------------------- */
 struct unmount { /* outlives its waiter: a plain umount(2) may hang */
     struct fuse *fuse;
     char *mountpoint;
@@ -253,7 +253,7 @@ void fuse_unmount(struct fuse *fuse)
         log_warn(fuse->xl, 0, "%u requests of the kernel did not end in time", fuse->running);
 }
 
-/* --- the translator ---------------------------------------------------------------------------------------------- */
+/* --- the translator --------------------------------------------------------------------------- */
 static int fuse_direct_parse(struct fuse *fuse)
 {
     const char *mode = fuse->options.direct_io_mode;

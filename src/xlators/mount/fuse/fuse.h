@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mount/fuse: the front door of a mount. It is the top translator of its graph, pushed by the daemon
- * with the options of the command line, and speaks to the kernel itself (no FUSE library).
+/* mount/fuse: the front door of a mount. It is the top translator of its graph, pushed by the
+ * daemon with the options of the command line, and speaks to the kernel itself (no FUSE library).
  *
  *     ret = graph_push(graph, &xlator_mount_fuse, "fuse", &options);
  *     ...   graph_init, graph_start
- *     ret = fuse_mount(&config, graph, &fuse);              // config.error says what failed, and the cure
- *     ret = fuse_ready_wait(fuse, env_now_ns() + 30 * NS_PER_S);
+ *     ret = fuse_mount(&config, graph, &fuse);              // config.error says what failed, and
+ *     the cure ret = fuse_ready_wait(fuse, env_now_ns() + 30 * NS_PER_S);
  *     ...   config.ended may be called: somebody unmounted
  *     fuse_unmount(fuse);   graph_stop(graph);
  *
@@ -32,8 +32,8 @@ struct fuse_mount_config {
 
 /* Mounts on config->mountpoint and starts serving. config (but not its strings) may go away
  * afterwards. The options are those of graph->top, which is a mount/fuse.
- * -ENODEV: no FUSE in this kernel; -EPERM: not allowed to mount; -ENOENT, -ENOTDIR: the mount point;
- * -EBUSY: it is mounted already. */
+ * -ENODEV: no FUSE in this kernel; -EPERM: not allowed to mount; -ENOENT, -ENOTDIR: the mount
+ * point; -EBUSY: it is mounted already. */
 must_check int fuse_mount(struct fuse_mount_config *config, struct graph *graph,
                           struct fuse **ret_fuse);
 /* Until kernel and we have agreed on the protocol (what else is needed is the child's to say), or

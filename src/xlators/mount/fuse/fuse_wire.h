@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel's FUSE protocol: <linux/fuse.h>, and what is newer than the oldest header we build with
- * (7.38). Names of ours, so that a newer header does no harm.
+/* The kernel's FUSE protocol: <linux/fuse.h>, and what is newer than the oldest header we build
+ * with (7.38). Names of ours, so that a newer header does no harm.
  *
  *     uint64_t flags = in->flags | (uint64_t)in->flags2 << 32;
  *     if (flags & WIRE_INIT_DIRECT_IO_ALLOW_MMAP) ... */

@@ -109,7 +109,7 @@ bool process_is_dying(int32_t pid)
     return field && (strtoull(field, NULL, 16) & SIGNAL_KILL_BIT);
 }
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 void group_list_unref(struct group_list *list)
 {
     if (list && --list->refs == 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the kernel's numbers stand for: nodeid an inode (its address; the root is 1), fh a handle. The
- * kernel names only what we gave it and it did not give back: an inode lives while its count of
+/* What the kernel's numbers stand for: nodeid an inode (its address; the root is 1), fh a handle.
+ * The kernel names only what we gave it and it did not give back: an inode lives while its count of
  * look-ups is not zero, a handle until RELEASE. */
 #include <stdlib.h>
 
 #include "xlators/mount/fuse/state.h"
 
-/* --- inodes -------------------------------------------------------------------------------------- */
+/* --- inodes ----------------------------------------------------------------------------------- */
 uint64_t inode_nodeid(const struct inode *inode)
 {
     return gfid_is_root(&inode->gfid) ? FUSE_ROOT_ID : (uint64_t)(uintptr_t)inode;
@@ -37,7 +37,7 @@ void inode_lookups_drop(struct inode *inode, uint64_t count)
         inode_unref(inode);
 }
 
-/* --- open files ------------------------------------------------------------------------------------ */
+/* --- open files ------------------------------------------------------------------------------- */
 struct handle *handle_new(struct fuse *fuse, struct fd *fd)
 {
     struct handle *handle = calloc(1, sizeof(*handle));

@@ -34,8 +34,8 @@ static uint64_t flags_wanted(const struct fuse_options *options)
     return flags;
 }
 
-/* A volume without features/locks: the kernel had better keep locks itself, for this mount alone, than
- * that every program fails. Asked of the root, since INIT comes before the first file. */
+/* A volume without features/locks: the kernel had better keep locks itself, for this mount alone,
+ * than that every program fails. Asked of the root, since INIT comes before the first file. */
 static int lock_probe(struct request *req)
 {
     struct xlator *child = fuse_child(req->fuse);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* GETLK, SETLK, SETLKW: fcntl(2) locks and flock(2), which is a lock of the whole file for the wire.
+/* GETLK, SETLK, SETLKW: fcntl(2) locks and flock(2), which is a lock of the whole file for the
+ * wire.
  *
  * The kernel names an owner: of fcntl locks the process's table of files, of flock and
- * open-file-description locks the open file. The first kind ends with FLUSH of that owner, the second
- * with RELEASE, for which a handle keeps its owners. */
+ * open-file-description locks the open file. The first kind ends with FLUSH of that owner, the
+ * second with RELEASE, for which a handle keeps its owners. */
 #include "xlators/mount/fuse/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
-/* --- owners ---------------------------------------------------------------------------------------------- */
+/* --- owners ----------------------------------------------------------------------------------- */
 static int handle_owner_add(struct handle *handle, uint64_t owner, bool is_flock)
 {
     HOLD(&handle->mutex);
@@ -53,7 +54,7 @@ static int inode_mark_locked(const struct fuse *fuse, struct inode *inode)
     return slot_add(&inode->slots, fuse->xl, (void *)&was_locked) ? 0 : -ENOMEM;
 }
 
-/* --- the operation ------------------------------------------------------------------------------------------- */
+/* --- the operation ---------------------------------------------------------------------------- */
 /* The kernel's last byte included, OFFSET_MAX for "to the end", as start and length. */
 static void lock_read(const struct fuse_lk_in *in, struct lock *lock)
 {
@@ -173,7 +174,7 @@ void handle_unlock_all(struct request *req, struct handle *handle)
     for (struct handle_owner *owner = handle->owners; owner; owner = owner->next) {
         request_owner(req, owner->owner);
         /* a failure is the brick's loss of the file, and of its locks */
-        (void)lock_do(req, handle->fd, LK_SET, &whole, &unused);
+        (void)lock_do(req, handle->fd, LK_SET, owner->is_flock, &whole, &unused);
     }
     unlocking_end(req->fuse, &unlocking);
 }

@@ -20,7 +20,7 @@ enum {
 #define DEVICE "/dev/fuse"
 #define TYPE "fuse.glusterfs"
 
-/* --- options ------------------------------------------------------------------------------------------------ */
+/* --- options ---------------------------------------------------------------------------------- */
 static const struct {
     const char *word;
     unsigned long set, clear; /* neither: mount(8)'s own business */
@@ -93,7 +93,7 @@ int mount_options_split(const char *options, unsigned long *flags, char *data, s
     return 0;
 }
 
-/* --- mounting ------------------------------------------------------------------------------------------------- */
+/* --- mounting --------------------------------------------------------------------------------- */
 static int fail(struct mount_request *request, int ret, const char *cure)
 {
     snprintf(request->error, FUSE_ERROR_SIZE, "cannot mount on %s: %s", request->mountpoint, cure);
@@ -159,8 +159,8 @@ static void octal_decode(char *text)
     *to = '\0';
 }
 
-/* The device of what is mounted there, topmost, from the mount table: a stat(2) would ask the mount's
- * daemon, who may be gone, or be us. -ENOENT: nothing. */
+/* The device of what is mounted there, topmost, from the mount table: a stat(2) would ask the
+ * mount's daemon, who may be gone, or be us. -ENOENT: nothing. */
 static int mount_dev(const char *mountpoint, uint64_t *ret_dev)
 {
     FILE *table = fopen("/proc/self/mountinfo", "re");
@@ -241,7 +241,7 @@ int mount_clone(int fd)
     return TAKE_FD(clone);
 }
 
-/* --- unmounting ----------------------------------------------------------------------------------------------- */
+/* --- unmounting ------------------------------------------------------------------------------- */
 int mount_undo(const char *mountpoint, uint64_t dev, bool force)
 {
     uint64_t now;

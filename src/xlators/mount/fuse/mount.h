@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* mount(2) and umount2(2) of a FUSE file system, by root. These calls are the kernel's own interface
- * of this front door and block; they run on a worker.
+/* mount(2) and umount2(2) of a FUSE file system, by root. These calls are the kernel's own
+ * interface of this front door and block; they run on a worker.
  *
  *     struct mount_request request = { .mountpoint = "/mnt", .source = "server:/volume", ... };
  *     ret = mount_do(&request);       // request.fd is open, request.error says what failed

@@ -12,7 +12,7 @@ enum {
     WATCH_INTERVAL_NS = 200 * NS_PER_MS,
 };
 
-/* --- the operations of the protocol --------------------------------------------------------------- */
+/* --- the operations of the protocol ----------------------------------------------------------- */
 #define IN(type) sizeof(struct fuse_##type)
 static const struct operation operations[] = {
     [FUSE_LOOKUP] = { "LOOKUP", lookup_run, 2, OP_GROUPS },
@@ -75,7 +75,7 @@ const struct operation *operation_of(uint32_t opcode)
     return &operations[opcode];
 }
 
-/* --- what the kernel must be told even when it is malformed ---------------------------------------- */
+/* --- what the kernel must be told even when it is malformed ----------------------------------- */
 int unsupported_run(struct request *req)
 {
     (void)req;
@@ -104,7 +104,7 @@ int interrupt_run(struct request *req)
     return -EAGAIN;
 }
 
-/* --- in flight ---------------------------------------------------------------------------------------- */
+/* --- in flight -------------------------------------------------------------------------------- */
 static struct pending *pending_of(struct fuse *fuse, uint64_t unique)
 {
     return &fuse->pending[(unique >> 1) %
@@ -138,8 +138,9 @@ static struct request *pending_find_locked(struct pending *pending, uint64_t uni
 }
 
 /* A signal that the caller will handle must not end what is no wait for a lock: programs do not
- * expect EINTR from files. All are watched from the first signal on: once the caller is being killed,
- * the kernel is answered at once, whatever the child still waits for, so that the process can go. */
+ * expect EINTR from files. All are watched from the first signal on: once the caller is being
+ * killed, the kernel is answered at once, whatever the child still waits for, so that the process
+ * can go. */
 struct watch {
     struct fuse *fuse;
     uint64_t unique;
@@ -235,7 +236,7 @@ void requests_cancel(struct fuse *fuse)
     }
 }
 
-/* --- arrival -------------------------------------------------------------------------------------------- */
+/* --- arrival ---------------------------------------------------------------------------------- */
 static void call_fill(struct request *req)
 {
     const struct fuse_options *options = &req->fuse->options;
@@ -254,8 +255,8 @@ static void call_fill(struct request *req)
     call->cancel = &req->cancel;
 }
 
-/* The data of a WRITE: a small one moves to a buffer of its size, so that a megabyte of landing room
- * is not held for it. */
+/* The data of a WRITE: a small one moves to a buffer of its size, so that a megabyte of landing
+ * room is not held for it. */
 static void landing_take(struct device *device, struct request *req, uint32_t bytes)
 {
     req->landed_bytes = bytes;
@@ -327,7 +328,7 @@ void request_free(struct request *req)
     free(req);
 }
 
-/* --- answers ---------------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 /* iov[0] is the room for the header. */
 static int reply_write(struct request *req, int error, struct iovec *iov, int count)
 {
@@ -374,7 +375,7 @@ static void reply_error(struct request *req, int ret)
     (void)reply_write(req, error_for_kernel(req, ret), iov, 1); /* -ENOENT: nobody waits any more */
 }
 
-/* --- running ------------------------------------------------------------------------------------------------ */
+/* --- running ---------------------------------------------------------------------------------- */
 static void gate_wake(void *arg)
 {
     struct fuse *fuse = arg;
@@ -493,7 +494,7 @@ void request_start(struct request *req)
     }
 }
 
-/* --- for handlers ---------------------------------------------------------------------------------------------- */
+/* --- for handlers ----------------------------------------------------------------------------- */
 struct inode *request_inode(const struct request *req)
 {
     return nodeid_inode(req->fuse, req->in.nodeid);

@@ -7,7 +7,8 @@
  *     }
  *
  * A handler runs on a fiber of its own and either answers once or returns -errno, which is then the
- * answer. It may be run again after -EACCES/-EPERM (other groups), so it must fail without a trace. */
+ * answer. It may be run again after -EACCES/-EPERM (other groups), so it must fail without a
+ * trace. */
 #pragma once
 
 #include "core/dict.h"
@@ -65,7 +66,7 @@ void requests_cancel(struct fuse *fuse);
 int request_reply(struct request *req, const void *data, size_t bytes);
 int request_reply_iov(struct request *req, const struct iovec *iov, int count);
 
-/* --- for handlers ------------------------------------------------------------------------------ */
+/* --- for handlers ----------------------------------------------------------------------------- */
 struct inode *request_inode(const struct request *req) nowait;
 /* The NUL-terminated text at *offset of the body; moves *offset behind it. NULL: malformed. */
 const char *request_text(const struct request *req, size_t *offset) nowait;

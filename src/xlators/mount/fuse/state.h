@@ -127,7 +127,8 @@ static inline struct xlator *fuse_child(const struct fuse *fuse)
     return first_child(fuse->xl);
 }
 
-/* A new handle takes over the caller's reference of fd. NULL: no memory (fd is still the caller's). */
+/* A new handle takes over the caller's reference of fd. NULL: no memory (fd is still the
+ * caller's). */
 struct handle *handle_new(struct fuse *fuse, struct fd *fd) nowait;
 /* Closes the file: may wait. */
 void handle_free(struct fuse *fuse, struct handle *handle);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* SETXATTR, GETXATTR, LISTXATTR, REMOVEXATTR.
  *
- * Answered here: glusterfs.gfid and glusterfs.gfid.string; what identifies a file on a brick may not
- * be written (spec/disk.md 1.4). SELinux labels exist with the option selinux, ACLs with acl. */
+ * Answered here: glusterfs.gfid and glusterfs.gfid.string; what identifies a file on a brick may
+ * not be written (spec/disk.md 1.4). SELinux labels exist with the option selinux, ACLs with
+ * acl. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@ enum {
     XATTR_BYTES_MAX = 65536
 };
 
-/* --- names ------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 static bool has_prefix(const char *name, const char *prefix)
 {
     return strncmp(name, prefix, strlen(prefix)) == 0;
@@ -66,7 +67,7 @@ static bool is_asked_by_every_write(const struct request *req, const char *name)
            !(req->fuse->flags & FUSE_HANDLE_KILLPRIV_V2);
 }
 
-/* --- GETXATTR ---------------------------------------------------------------------------------------------- */
+/* --- GETXATTR --------------------------------------------------------------------------------- */
 static int value_reply(struct request *req, uint32_t room, const void *data, size_t bytes)
 {
     if (room == 0) {
@@ -174,7 +175,7 @@ int getxattr_run(struct request *req)
     return brick_value_reply(req, in->size, name);
 }
 
-/* --- LISTXATTR --------------------------------------------------------------------------------------------- */
+/* --- LISTXATTR -------------------------------------------------------------------------------- */
 /* As a local file system does: trusted ones are for root's eyes. */
 static bool is_listed(const struct request *req, const char *name)
 {
@@ -212,7 +213,7 @@ int listxattr_run(struct request *req)
     return ret < 0 ? ret : names_reply(req, in->size, dict);
 }
 
-/* --- SETXATTR, REMOVEXATTR --------------------------------------------------------------------------------- */
+/* --- SETXATTR, REMOVEXATTR -------------------------------------------------------------------- */
 static int xattr_set(struct request *req, const char *name, const void *value, uint32_t bytes,
                      uint32_t flags)
 {

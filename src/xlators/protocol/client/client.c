@@ -124,7 +124,7 @@ static char *identity_new(const struct xlator *xl)
     if (gethostname(host, sizeof(host) - 1) < 0)
         log_debug(xl, -errno, "this host has no name");
     if (asprintf(&identity, "CTX_ID:%s-GRAPH_ID:%d-PID:%d-HOST:%s-PC_NAME:%s",
-                 gfid_format(&uuid, text), xl->graph->id, (int)getpid(), host, xl->name) < 0)
+                 gfid_format(&uuid, text), xl->graph->id, (int)env_pid(), host, xl->name) < 0)
         return NULL;
     return identity;
 }

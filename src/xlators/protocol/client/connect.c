@@ -145,7 +145,7 @@ static int keep_volume_id(struct remote *remote, const struct dict *answer)
 
 static int setvolume(struct remote *remote, const struct remote_target *target, uint64_t until_ns)
 {
-    const struct rpc_cred cred = { .flavor = RPC_AUTH_V3, .pid = (int32_t)getpid() };
+    const struct rpc_cred cred = { .flavor = RPC_AUTH_V3, .pid = (int32_t)env_pid() };
     AUTO(dict) request = NULL;
     AUTO(dict) answer = NULL;
     int result = -EIO;

@@ -110,7 +110,8 @@ static bool subdir_form(char *word, const char *subdir, char **ret_items)
     return strcmp(word, subdir) == 0;
 }
 
-static bool list_matches(const char *list, const struct auth_request *request, const char *peer_text)
+static bool list_matches(const char *list, const struct auth_request *request,
+                         const char *peer_text)
 {
     AUTO_FREE char *copy = strdup(list);
     bool negate = false; /* stays set for the rest of the list, as the genuine one does */

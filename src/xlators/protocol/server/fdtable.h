@@ -21,7 +21,8 @@ struct fdtable {
 };
 
 void fdtable_init(struct fdtable *table) nowait;
-/* The number, or -EMFILE, -ENOMEM, -ENOTCONN (closed); on failure the reference stays the caller's. */
+/* The number, or -EMFILE, -ENOMEM, -ENOTCONN (closed); on failure the reference stays the
+ * caller's. */
 must_check int64_t fdtable_add(struct fdtable *table, struct fd *fd) nowait;
 struct fd *fdtable_get(struct fdtable *table, int64_t number) nowait;  /* a reference, or NULL */
 struct fd *fdtable_take(struct fdtable *table, int64_t number) nowait; /* out of the table */

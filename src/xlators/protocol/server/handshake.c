@@ -32,7 +32,8 @@ static int refuse(struct handshake *shake, int ret, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    log_error(shake->xl, ret, "%s may not use this brick: %s", rpc_conn_peer(shake->req->conn), text);
+    log_error(shake->xl, ret, "%s may not use this brick: %s", rpc_conn_peer(shake->req->conn),
+              text);
     (void)!dict_set_str(shake->out, "ERROR", text); /* without memory the errno alone must do */
     return ret;
 }
@@ -130,12 +131,14 @@ static int check_root(struct handshake *shake, struct xlator *export_)
 
     if (!root)
         return -ENOMEM;
-    int ret = fop_lookup(export_, &call, &(struct lookup_args){ .inode = root, .name = "" }, &reply);
+    int ret = fop_lookup(export_, &call, &(struct lookup_args){ .inode = root, .name = "" },
+                         &reply);
     lookup_reply_fini(&reply);
     return ret < 0 ? refuse(shake, ret, "the brick's root cannot be looked up") : 0;
 }
 
-static int make_session(struct handshake *shake, struct xlator *export_, const char *uid, bool trusted)
+static int make_session(struct handshake *shake, struct xlator *export_, const char *uid,
+                        bool trusted)
 {
     struct inode *subdir = NULL;
     int ret = check_root(shake, export_);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The fop program: a request becomes an operation on the exported translator and its answer a reply. */
+/* The fop program: a request becomes an operation on the exported translator and its answer a
+ * reply. */
 #include <errno.h>
 #include <string.h>
 
@@ -75,8 +76,8 @@ static int make_fd(struct serving *serving, struct fd **at)
     return 0;
 }
 
-/* The door's checks, which nothing behind it repeats: an operation that needs an inode has one, names
- * are names, offsets are offsets. */
+/* The door's checks, which nothing behind it repeats: an operation that needs an inode has one,
+ * names are names, offsets are offsets. */
 static int check_name(const char *name)
 {
     if (!name || name[0] == '\0')
@@ -344,7 +345,8 @@ static void serve_release(struct rpc_request *req)
 }
 
 /* COMPOUND (49) ended with 7.0; PUT is not served by 10.x bricks; NAMELINK neither, here. */
-#define FOP(procedure_, name_, ...) [procedure_] = { .name = name_, .handler = serve_fop, ##__VA_ARGS__ }
+#define FOP(procedure_, name_, ...)                                                                \
+    [procedure_] = { .name = name_, .handler = serve_fop, ##__VA_ARGS__ }
 
 static const struct rpc_procedure procedures[] = {
     [PROC_NULL] = { .name = "NULL", .handler = serve_null },

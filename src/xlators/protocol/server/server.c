@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* protocol/server: serves its children to clients over the network (spec/wire.md 4, 5).
- * Promises: only who passed the handshake (brick name, identity, address and login rules) is served;
- *           whatever a client sends, it gets an answer or loses its connection, and nobody else
- *           notices. When a connection ends, its locks and open files end, after what it had in flight.
+ * Promises: only who passed the handshake (brick name, identity, address and login rules) is
+ *           served; whatever a client sends, it gets an answer or loses its connection, and nobody
+ *           else notices. When a connection ends, its locks and open files end, after what it had
+ *           in flight.
  * Keeps:    per connection a session: the client, its open files by number, its root.
  * Locks:    a session's fd table has a mutex of its own; nothing else here waits with a lock held.
  *
@@ -39,7 +40,8 @@ static void tell_child_state(struct rpc_conn *conn, void *arg)
         (void)!rpc_callback(conn, RPC_CALLBACK_PROGRAM, RPC_CALLBACK_VERSION, procedure, NULL, 0);
 }
 
-static void server_event(struct xlator *xl, struct xlator *child, enum xlator_event event, void *data)
+static void server_event(struct xlator *xl, struct xlator *child, enum xlator_event event,
+                         void *data)
 {
     struct server *server = xl->state;
 
@@ -69,11 +71,14 @@ static int check_transport(struct xlator *xl)
     struct server *server = xl->state;
 
     if (server->tls && strcasecmp(server->tls, "off") != 0 && strcmp(server->tls, "0") != 0) {
-        log_error(xl, 0, "transport.socket.ssl-enabled %s: TLS is not in this version; nobody could "
-                         "connect, so the brick does not start", server->tls);
+        log_error(xl, 0,
+                  "transport.socket.ssl-enabled %s: TLS is not in this version; nobody could "
+                  "connect, so the brick does not start",
+                  server->tls);
         return -EOPNOTSUPP;
     }
-    if (transport_is(server, "tcp") || transport_is(server, "socket") || transport_is(server, "unix"))
+    if (transport_is(server, "tcp") || transport_is(server, "socket") ||
+        transport_is(server, "unix"))
         return 0;
     log_error(xl, 0, "transport-type %s is not in this version: use tcp or unix",
               server->transport_type);
@@ -239,8 +244,7 @@ static const struct option server_options[] = {
     OPTION_STR(struct server, address_family, "transport.address-family",
                .aliases = { "address-family" }, .values = families, .help = "inet or inet6."),
     OPTION_INT(struct server, listen_backlog, "transport.listen-backlog", .fallback = "1024",
-               .min = 0, .max = 65535,
-               .help = "Connections waiting to be accepted."),
+               .min = 0, .max = 65535, .help = "Connections waiting to be accepted."),
     OPTION_TIME(struct server, user_timeout_ns, "transport.tcp-user-timeout", .fallback = "42",
                 .min = 0, .max = 1013 * (double)NS_PER_S,
                 .help = "Unacknowledged data ends a connection after this."),
@@ -262,10 +266,10 @@ static const struct option server_options[] = {
                 .help = "Root of a client is anonuid here."),
     OPTION_BOOL(struct server, all_squash, "all-squash", .fallback = "off", .flags = OPTION_LIVE,
                 .help = "Everybody is anonuid here."),
-    OPTION_INT(struct server, anonuid, "anonuid", .fallback = "65534", .min = 0, .max = 4294967295.0,
-               .flags = OPTION_LIVE, .help = "The squashed user."),
-    OPTION_INT(struct server, anongid, "anongid", .fallback = "65534", .min = 0, .max = 4294967295.0,
-               .flags = OPTION_LIVE, .help = "The squashed group."),
+    OPTION_INT(struct server, anonuid, "anonuid", .fallback = "65534", .min = 0,
+               .max = 4294967295.0, .flags = OPTION_LIVE, .help = "The squashed user."),
+    OPTION_INT(struct server, anongid, "anongid", .fallback = "65534", .min = 0,
+               .max = 4294967295.0, .flags = OPTION_LIVE, .help = "The squashed group."),
     OPTION_BOOL(struct server, strict_auth_accept, "strict-auth-accept", .fallback = "off",
                 .flags = OPTION_LIVE, .help = "Clients must know user and password."),
     OPTION_STR(struct server, client_volume_filename, "client-volume-filename",
@@ -285,7 +289,8 @@ static const struct option server_options[] = {
     OPTION_NONE(OPT_BOOL, "non-blocking-io", .help = "Input and output never block here."),
     OPTION_NONE(OPT_BOOL, "transport.socket.nodelay", .help = "Always on: messages go out whole."),
     OPTION_NONE(OPT_BOOL, "transport.socket.own-thread", .help = "Connections belong to lanes."),
-    OPTION_NONE(OPT_BOOL, "transport.socket.read-fail-log", .help = "Ends of connections are logged."),
+    OPTION_NONE(OPT_BOOL, "transport.socket.read-fail-log",
+                .help = "Ends of connections are logged."),
     OPTION_NONE(OPT_PATH, "config-directory", .aliases = { "conf-dir", "volspec-directory" },
                 .help = NO_GETSPEC),
     OPTION_NONE(OPT_BOOL, "verify-volfile-checksum", .help = NO_GETSPEC),

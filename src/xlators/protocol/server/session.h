@@ -22,7 +22,8 @@ struct server {
     _Atomic uint64_t sessions, requests;
 };
 
-/* A connection's state from its handshake on; ended when the connection and its last request are. */
+/* A connection's state from its handshake on; ended when the connection and its last request
+ * are. */
 struct session {
     _Atomic uint32_t refs;
     struct xlator *server, *export_;
@@ -32,7 +33,8 @@ struct session {
 };
 
 struct session *session_new(struct xlator *server, struct xlator *export_, struct client *client,
-                            struct inode *subdir) nowait; /* takes the references; NULL: no memory */
+                            struct inode *subdir)
+    nowait; /* takes the references; NULL: no memory */
 struct session *session_ref(struct session *session) nowait;
 void session_unref(struct session *session);
 AUTO_DEFINE(session, session_unref)

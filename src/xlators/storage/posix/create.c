@@ -262,9 +262,12 @@ static int adopt(struct birth *birth)
         return ret;
     gid_t gid = parent.st_mode & S_ISGID ? parent.st_gid : birth->call->gid;
     ret = object_chown(&birth->object, birth->call->uid, gid);
-    if (ret == 0 && !S_ISLNK(birth->mode) && (birth->mode & 07000)) /* chown took them */
-        ret = object_chmod(&birth->object, birth->mode & 07777);
-    return ret;
+    if (ret < 0 || S_ISLNK(birth->mode) || S_ISDIR(birth->mode) || !(birth->mode & 07000))
+        return ret;
+    struct stat now; /* its owner's change took the set-id bits */
+    ret = object_stat(&birth->object, &now);
+    return ret < 0 ? ret
+                   : object_chmod(&birth->object, (now.st_mode & 0777) | (birth->mode & 07000));
 }
 
 static int adopt_node(struct birth *birth)
