@@ -45,14 +45,20 @@ static struct job *pool_next_locked(struct pool *pool)
 {
     bool is_late = false;
     while (STAILQ_EMPTY(&pool->jobs)) {
-        if (pool->is_ending || is_late || pool->threads > pool->threads_max)
+        if (pool->is_ending || is_late)
             return NULL;
+        if (pool->threads > pool->threads_max)
+            break;
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += POOL_IDLE_S;
         pool->idle++;
         is_late = pthread_cond_timedwait(&pool->work, &pool->mutex, &until) == ETIMEDOUT;
         pool->idle--;
+    }
+    if (pool->threads > pool->threads_max) { /* it was made smaller: what waits is the others' */
+        pthread_cond_signal(&pool->work);
+        return NULL;
     }
     struct job *job = STAILQ_FIRST(&pool->jobs);
     STAILQ_REMOVE_HEAD(&pool->jobs, next);

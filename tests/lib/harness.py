@@ -610,6 +610,7 @@ def set_up_namespaces():
     for argv in (["mount", "--make-rprivate", "/"], ["ip", "link", "set", "lo", "up"],
                  ["ip", "address", "add", ADDRESS + "/32", "dev", "lo"]):
         subprocess.run(argv, check=True)
+    write_text("/proc/sys/net/ipv4/ip_local_port_range", "32768 48999")    # below our bricks' ports
     if not os.path.isdir("/run/gluster"):
         subprocess.run(["mount", "-t", "tmpfs", "private", "/run"], check=True)
         os.mkdir("/run/gluster")

@@ -436,6 +436,15 @@ static int flush_ask(struct kernel *kernel, struct opened file, uint64_t owner)
     return (int)(kernel->calls - before);
 }
 
+static int writes_all(struct kernel *kernel, struct call *call, enum fop op, const void *args,
+                      void *reply)
+{
+    (void)kernel;
+    (void)call;
+    (void)reply;
+    return op == FOP_WRITEV ? (int)((const struct writev_args *)args)->payload.bytes : 0;
+}
+
 static void flush_reaches_the_child_after_writes_and_locks_only(void)
 {
     struct kernel *kernel = kernel_new(NULL);
@@ -446,7 +455,14 @@ static void flush_reaches_the_child_after_writes_and_locks_only(void)
     char out[8];
 
     kernel->answer = NULL;
-    check_equal(flush_ask(kernel, file, 9), 1); /* it was created */
+    struct {
+        struct fuse_write_in in;
+        char data[1];
+    } packet = { .in = { .fh = file.fh, .size = 1 } };
+    check_equal(flush_ask(kernel, file, 9), 0); /* what create does is done */
+    kernel->answer = writes_all;
+    check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, &packet, 41, out, 8), 8);
+    check_equal(flush_ask(kernel, file, 9), 1);
     check_equal(kernel->last, FOP_FLUSH);
     check_equal(flush_ask(kernel, file, 9), 0);
     check_equal(kernel_ask(kernel, FUSE_SETLK, file.nodeid, &lock, sizeof(lock), out, 8), 0);

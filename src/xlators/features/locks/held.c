@@ -128,10 +128,12 @@ static bool overlap(const struct held *a, const struct held *b)
     return a->start <= b->end && b->start <= a->end;
 }
 
+/* Names are locked by one owner only, whatever type he asks for: as the genuine brick does. */
 static bool conflict(const struct held *a, const struct held *b)
 {
+    bool excludes = a->type == RANGE_WRITE || b->type == RANGE_WRITE || a->kind == HELD_ENTRYLK;
     return a->kind == b->kind && a->domain == b->domain && !same_owner(a, b) && overlap(a, b) &&
-           (a->type == RANGE_WRITE || b->type == RANGE_WRITE);
+           excludes;
 }
 
 struct held *held_conflict_locked(const struct locks_inode *li, const struct held *want)

@@ -262,7 +262,6 @@ int create_run(struct request *req)
     if (!handle)
         return -ENOMEM;
     (void)TAKE(fd); /* the handle's now */
-    handle->dirty = true;
     ret = create_reply_send(req, &stat, handle);
     if (ret < 0)
         handle_free(req->fuse, handle);

@@ -96,7 +96,6 @@ int open_run(struct request *req)
     if (!handle)
         return -ENOMEM;
     (void)TAKE(fd); /* the handle's now */
-    handle->dirty = (in->flags & O_TRUNC) != 0;
     return open_reply_send(req, handle);
 }
 
