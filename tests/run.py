@@ -11,6 +11,7 @@ import argparse
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +82,10 @@ class Runner:
             os.killpg(process.pid, 9)
             output, _ = process.communicate()
             output += "\n(not done after %d s: killed)\n" % limit
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            raise
         self.judge(name, process.returncode, output, time.monotonic() - began, summary)
 
     def judge(self, name, status, output, seconds, summary):
@@ -128,6 +133,7 @@ def integration(runner, soak):
     py = sys.executable
     plain = {"MORTAR_ENV": "plain"}
     parts = [
+        ("tools", [py, "tests/tools/selftest.py"], (120, 120), None),
         ("mount", [py, "tests/mount/mount_helper.py"], (120, 120), None),
         ("daemon/errors", [py, "tests/daemon/g_errors.py"], (180, 300), None),
         ("daemon/life", [py, "tests/daemon/life.py"], (180, 300), None),
@@ -137,6 +143,8 @@ def integration(runner, soak):
         ("B volfiles, confined", [py, "tests/interop/b_confined.py"], (240, 900), None),
         ("C posix, ours on ours", [py, "tests/interop/c_posix.py", "--brick", "ours", "--client",
                                    "ours"], (300, 900), None),
+        ("C posix, ours with --acl", [py, "tests/interop/c_posix.py", "--brick", "ours",
+                                      "--client", "ours", "--flags=--acl"], (300, 900), None),
         ("C posix, genuine mount", [py, "tests/interop/c_posix.py", "--brick", "ours", "--client",
                                     "genuine"], (300, 900), None),
         ("C posix, genuine brick", [py, "tests/interop/c_posix.py", "--brick", "genuine",
@@ -149,6 +157,8 @@ def integration(runner, soak):
                                    "ours"], (240, 1200), None),
         ("D swap", [py, "tests/interop/d_swap.py"], (240, 900), None),
         ("D crash", [py, "tests/interop/d_crash.py"], (240, 900), None),
+        ("D swap, genuine first", [py, "tests/interop/d_swap.py", "--brick", "genuine"],
+         (240, 900), None),
         ("D windows", [py, "tests/interop/d_windows.py"], (240, 900), None),
         ("E programs", [py, "tests/interop/e_programs.py"], (300, 1500), None),
         ("F direct I/O", [py, "tests/interop/f_direct.py"], (180, 600), None),
@@ -169,6 +179,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     runner = Runner(args)
     soak = args.rounds == "soak"
     began = time.monotonic()
@@ -197,4 +208,7 @@ def main():
     sys.exit(1 if tally.failed or tally.passed == 0 else 0)
 
 
-main()
+try:
+    main()
+except KeyboardInterrupt:
+    sys.exit("interrupted")

@@ -512,6 +512,27 @@ static void attributes_are_the_owners(void)
     scene_free(s);
 }
 
+/* A kernel clears set-id bits by a chmod when it truncates for somebody who may only write. */
+static void who_may_write_may_clear_setid_bits(void)
+{
+    struct scene *s = scene_new();
+    struct inode *file = s->inode[OTHERS_FILE];
+
+    nodes[OTHERS_FILE].mode = S_IFREG | 06777;
+    check_op(s, setattr, 0, .inode = file, .valid = VALID_MODE, .stat.mode = 0777);
+    check_op(s, setattr, 0, .inode = file, .valid = VALID_MODE | VALID_SIZE, .stat.mode = 02777);
+    check_op(s, setattr, -EPERM, .inode = file, .valid = VALID_MODE, .stat.mode = 0775);
+    check_op(s, setattr, -EPERM, .inode = file, .valid = VALID_MODE, .stat.mode = 04777);
+    check_op(s, setattr, -EPERM, .inode = file, .valid = VALID_MODE, .stat.mode = 06777);
+    check_op(s, setattr, -EPERM, .inode = file, .valid = VALID_MODE | VALID_UID,
+             .stat.mode = 0777);
+    nodes[OTHERS_FILE].mode = S_IFREG | 06775;
+    check_op(s, setattr, -EACCES, .inode = file, .valid = VALID_MODE, .stat.mode = 0775);
+    nodes[OTHERS_FILE].mode = S_IFREG | 0777;
+    check_op(s, setattr, -EPERM, .inode = file, .valid = VALID_MODE, .stat.mode = 0777);
+    scene_free(s);
+}
+
 static uint32_t mode_that_arrived;
 
 static int answer_setattr(struct fixture *fx, struct call *call, enum fop op, const void *args,
@@ -653,6 +674,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(creating_over_a_file_is_opening_it, PLAIN_ONLY),
     FIBER_CASE(access_judges_by_the_caller, PLAIN_ONLY),
     FIBER_CASE(attributes_are_the_owners, PLAIN_ONLY),
+    FIBER_CASE(who_may_write_may_clear_setid_bits, PLAIN_ONLY),
     FIBER_CASE(setgid_is_for_members_of_the_group, PLAIN_ONLY),
     FIBER_CASE(attributes_by_name_have_their_rules, PLAIN_ONLY),
     FIBER_CASE(reading_user_attributes_needs_read, PLAIN_ONLY),

@@ -22,7 +22,7 @@ struct access_control {
     int64_t super_uid; /* live */
 };
 
-enum { OPEN_EXEC = 040, MODE_STICKY = 01000, MODE_SETGID = 02000 };
+enum { OPEN_EXEC = 040, MODE_STICKY = 01000, MODE_SETGID = 02000, MODE_SETUID = 04000 };
 
 static bool passes(const struct xlator *xl, const struct call *call)
 {
@@ -240,6 +240,14 @@ static int control_access(struct xlator *xl, struct call *call, const struct acc
 }
 
 /* --- attributes ------------------------------------------------------------------------------ */
+/* A kernel that truncates a set-id file for who may write it takes these bits by a chmod. */
+static bool only_loses_setid(uint32_t from, uint32_t to)
+{
+    uint32_t without = from & 07777 & ~(uint32_t)(MODE_SETUID | MODE_SETGID);
+    return (from & (MODE_SETUID | MODE_SETGID)) && ((to & 07777) == without ||
+           (to & 07777) == (without | (from & MODE_SETGID)));
+}
+
 static int judge_setattr(struct xlator *xl, struct call *call, struct inode *inode,
                          const struct iatt *to, int32_t valid)
 {
@@ -252,7 +260,9 @@ static int judge_setattr(struct xlator *xl, struct call *call, struct inode *ino
         return ret;
     bool owner = stat.uid == call->uid;
     if ((valid & VALID_MODE) && !owner)
-        return -EPERM;
+        return only_loses_setid(stat.mode, to->mode) && !(valid & (VALID_UID | VALID_GID))
+                   ? judge(xl, call, inode, &stat, ACL_WRITE)
+                   : -EPERM;
     if ((valid & VALID_UID) && !(owner && to->uid == stat.uid))
         return -EPERM;
     if ((valid & VALID_GID) && !(owner && (to->gid == stat.gid || call_in_group(call, to->gid))))

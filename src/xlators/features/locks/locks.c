@@ -59,9 +59,8 @@ static int get_lock(struct xlator *xl, struct inode *inode, struct held *want, s
 
     HOLD(&locks->mutex);
     struct held *blocker = li ? held_conflict_locked(li, want) : NULL;
-    if (blocker)
-        lock_of(blocker, out);
-    else
+    lock_of(blocker ? blocker : want, out);
+    if (!blocker)
         out->type = RANGE_UNLOCK;
     return 0;
 }
@@ -224,9 +223,10 @@ static int inode_lock(struct xlator *xl, struct call *call, struct inode *inode,
     int ret = range_of(lock, want);
     want->type = lock->type;
     want->client = locks_client_of(xl, call->client);
-    if (ret == 0 && (want->type > RANGE_UNLOCK || !domain || cmd == INODELK_GET ||
-                     cmd > INODELK_SET_WAIT))
+    if (ret == 0 && (want->type > RANGE_UNLOCK || !domain || cmd > INODELK_SET_WAIT))
         ret = -EINVAL;
+    if (ret == 0 && cmd == INODELK_GET)
+        ret = -EOPNOTSUPP; /* as the genuine brick */
     if (ret == 0 && want->type != RANGE_UNLOCK)
         return held_take(xl, call, inode, want, domain, cmd == INODELK_SET_WAIT);
     if (ret == 0)

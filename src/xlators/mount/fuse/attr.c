@@ -222,19 +222,32 @@ static int attributes_set(struct request *req, struct inode *inode, struct fd *f
     return open ? attributes_set_by_fd(req, open, valid, stat, ret_stat) : ret;
 }
 
-uint32_t mode_without_privileges(uint32_t mode)
+static bool is_in_group(const struct call *call, uint32_t gid)
 {
+    if (call->gid == gid)
+        return true;
+    for (uint32_t i = 0; i < call->group_count; i++)
+        if (call->groups[i] == gid)
+            return true;
+    return false;
+}
+
+/* As local file systems do: set-group-id without group-execute stays only for the group's members. */
+uint32_t mode_without_privileges(const struct iatt *stat, const struct call *call)
+{
+    uint32_t mode = stat->mode;
+
     if (!S_ISREG(mode))
         return mode;
     mode &= ~(uint32_t)S_ISUID;
-    if (mode & S_IXGRP)
+    if ((mode & S_IXGRP) || !is_in_group(call, stat->gid))
         mode &= ~(uint32_t)S_ISGID;
     return mode;
 }
 
 int privileges_drop(struct request *req, struct inode *inode, struct fd *fd, struct iatt *stat)
 {
-    uint32_t mode = mode_without_privileges(stat->mode);
+    uint32_t mode = mode_without_privileges(stat, &req->call);
     if (mode == stat->mode)
         return 0;
 

@@ -21,7 +21,7 @@ int attr_reply(struct request *req, const struct iatt *stat);
 
 /* What the kernel leaves to us (HANDLE_KILLPRIV_V2): the mode without set-user-id and set-group-id,
  * as Linux does it. */
-uint32_t mode_without_privileges(uint32_t mode) nowait;
+uint32_t mode_without_privileges(const struct iatt *stat, const struct call *call) nowait;
 /* Takes them away when stat has them. fd may be NULL. *stat follows. */
 must_check int privileges_drop(struct request *req, struct inode *inode, struct fd *fd,
                                struct iatt *stat);

@@ -133,12 +133,26 @@ int read_run(struct request *req)
     return ret;
 }
 
+/* Pages of a mapping are written back through whichever open file of the inode the kernel finds: that
+ * this one appends, or is O_DIRECT, is not meant for them. */
+static struct fd *write_fd(const struct fuse_write_in *in, struct fd *fd, uint32_t *flags)
+{
+    enum { OWN_WAYS = O_APPEND | O_DIRECT };
+
+    if (!(in->write_flags & FUSE_WRITE_CACHE) || !((fd->flags | *flags) & OWN_WAYS))
+        return fd_ref(fd);
+    *flags &= ~(uint32_t)OWN_WAYS;
+    return fd_anonymous(fd->inode);
+}
+
 static int write_data(struct request *req, struct fd *fd, struct iatt *ret_stat)
 {
     const struct fuse_write_in *in = request_in(req);
-    struct writev_args args = { .fd = fd,
-                                .offset = in->offset,
-                                .flags = fuse_child_flags(req->fuse, in->flags) };
+    uint32_t flags = fuse_child_flags(req->fuse, in->flags);
+    AUTO(fd) through = write_fd(in, fd, &flags);
+    if (!through)
+        return -ENOMEM;
+    struct writev_args args = { .fd = through, .offset = in->offset, .flags = flags };
     struct writev_reply out = {};
 
     payload_add(&args.payload, buf_ref(req->landed), 0, in->size);

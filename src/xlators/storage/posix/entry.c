@@ -189,37 +189,35 @@ static bool is_no_room(int ret)
     return ret == -ENOSPC || ret == -EDQUOT || ret == -EMLINK;
 }
 
-/* Its handle goes, or, while somebody has it open, moves to unlink/. */
-static int drop_handle(struct victim *victim)
+/* While somebody has it open: a link in unlink/ beside the handle, which goes only after the name. A
+ * crash between must not leave a name without its handle; a handle without a name is found out. */
+static int keep_unlinked(struct victim *victim)
 {
-    struct posix *posix = victim->posix;
     char path[HANDLE_PATH_SIZE], unlinked[UUID_TEXT_SIZE];
+    struct posix *posix = victim->posix;
 
     if (victim->node->opens == 0)
-        return handle_unlink(posix, &victim->gfid);
+        return 0;
     handle_path(&victim->gfid, path);
     gfid_format(&victim->gfid, unlinked);
-    int ret = env_renameat2(handle_dir_fd(posix, &victim->gfid), path, posix->unlink_fd, unlinked,
-                            0);
+    int ret = env_linkat(handle_dir_fd(posix, &victim->gfid), path, posix->unlink_fd, unlinked, 0);
     if (ret == -ENOENT) /* it had no handle */
         ret = env_linkat(victim->object.at, victim->name, posix->unlink_fd, unlinked, 0);
-    if (is_no_room(ret))
-        return handle_unlink(posix, &victim->gfid);
     if (ret == 0)
         victim->node->is_unlinked = true;
-    return ret;
+    return is_no_room(ret) ? 0 : ret;
 }
 
-/* A name stayed that should have gone: its handle must come back. */
-static void restore_handle(struct victim *victim)
+/* A name stayed that should have gone. */
+static void keep_no_more(struct victim *victim)
 {
     char unlinked[UUID_TEXT_SIZE];
 
-    if (handle_link_file(victim->posix, &victim->gfid, &victim->object) == 0) {
-        gfid_format(&victim->gfid, unlinked);
-        best_effort(env_unlinkat(victim->posix->unlink_fd, unlinked, 0)); /* else at start */
-        victim->node->is_unlinked = false;
-    }
+    if (!victim->node || !victim->node->is_unlinked)
+        return;
+    gfid_format(&victim->gfid, unlinked);
+    best_effort(env_unlinkat(victim->posix->unlink_fd, unlinked, 0)); /* else at start */
+    victim->node->is_unlinked = false;
 }
 
 /* After the last name went; the inode is locked. */
@@ -261,7 +259,7 @@ static int unlink_labelled(struct victim *victim, const struct call *call, struc
         gfid2path_remove(posix, &victim->object, parent, victim->name);
         pgfid_add(posix, &victim->object, parent, -1);
     } else {
-        ret = drop_handle(victim);
+        ret = keep_unlinked(victim);
     }
     if (ret == 0) {
         REMOVAL(posix);
@@ -269,11 +267,13 @@ static int unlink_labelled(struct victim *victim, const struct call *call, struc
     }
     if (ret < 0) {
         if (victim->is_last)
-            restore_handle(victim);
+            keep_no_more(victim);
         else
             gfid2path_add(posix, &victim->object, parent, victim->name);
         return ret;
     }
+    if (victim->is_last)
+        best_effort(handle_unlink(posix, &victim->gfid)); /* left over: a nameless look-up drops it */
     node_changed(victim->node);
     victim_gone(victim);
     if (!victim->is_last || victim->node->is_unlinked)
@@ -512,32 +512,6 @@ static int move_names(struct move *move)
                          move->in->newname, 0);
 }
 
-/* A link in unlink/ beside the handle, which goes only after the rename: a crash between must
- * not leave the name without its handle. */
-static int keep_target(struct victim *target)
-{
-    char path[HANDLE_PATH_SIZE], unlinked[UUID_TEXT_SIZE];
-    struct posix *posix = target->posix;
-
-    handle_path(&target->gfid, path);
-    gfid_format(&target->gfid, unlinked);
-    int ret = env_linkat(handle_dir_fd(posix, &target->gfid), path, posix->unlink_fd, unlinked, 0);
-    if (ret == -ENOENT) /* it had no handle */
-        ret = env_linkat(target->object.at, target->name, posix->unlink_fd, unlinked, 0);
-    if (ret == 0)
-        target->node->is_unlinked = true;
-    return is_no_room(ret) ? 0 : ret;
-}
-
-static void forsake_target(struct victim *target)
-{
-    char unlinked[UUID_TEXT_SIZE];
-
-    gfid_format(&target->gfid, unlinked);
-    best_effort(env_unlinkat(target->posix->unlink_fd, unlinked, 0)); /* else at start */
-    target->node->is_unlinked = false;
-}
-
 /* What the overwritten name leaves: one name less, or nothing. */
 static int bury_target(struct move *move)
 {
@@ -547,7 +521,7 @@ static int bury_target(struct move *move)
         return 0;
     if (target->is_last) {
         linger_begin(move->posix, target->inode, target->node);
-        return target->node->opens ? keep_target(target) : 0;
+        return keep_unlinked(target);
     }
     gfid2path_remove(move->posix, &target->object, &move->in->newparent->gfid, move->in->newname);
     pgfid_add(move->posix, &target->object, &move->in->newparent->gfid, -1);
@@ -584,8 +558,8 @@ static int move_file(struct move *move)
     if (ret == 0)
         ret = move_names(move);
     if (ret < 0) {
-        if (move->new.exists && move->new.node && move->new.node->is_unlinked)
-            forsake_target(&move->new);
+        if (move->new.exists && move->new.is_last)
+            keep_no_more(&move->new);
         return ret;
     }
     if (move->old.is_labelled) {
