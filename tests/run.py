@@ -21,6 +21,7 @@ SUMMARY = re.compile(r"^(?:\S+: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?
 MESON_OK = re.compile(r"^Ok:\s+(\d+)", re.MULTILINE)
 MESON_BAD = re.compile(r"^(?:Fail|Unexpected Pass|Timeout):\s+(\d+)", re.MULTILINE)
 MESON_SKIP = re.compile(r"^Skipped:\s+(\d+)", re.MULTILINE)
+SHOWN_MAX = 20000       # of a program's output; of what came before, the lines that say FAIL
 FUZZ_SECONDS = {"check": 240, "soak": 1500}    # of all targets together
 
 
@@ -100,8 +101,9 @@ class Runner:
         interesting = output if counts[1] or self.args.verbose else "\n".join(
             line for line in output.splitlines()
             if re.match(r"^(seed |  \d.* of soak's|skip |FAIL|rounds)", line))
+        early = [line for line in interesting[:-SHOWN_MAX].splitlines() if line.startswith("FAIL")]
         if interesting:
-            print(interesting[-20000:], flush=True)
+            print("\n".join(early + [interesting[-SHOWN_MAX:]]), flush=True)
         print("--- %s: %d passed, %d failed, %d skipped in %.0f s"
               % (name, *counts, seconds), flush=True)
         self.tally.add(name, *counts)

@@ -578,6 +578,7 @@ static void attributes_by_name_have_their_rules(void)
         { ACL_NAME, 0, -EPERM, 0 },
         { "system.posix_acl_default", 0, -EPERM, 0 },
         { "trusted.x", -EPERM, -EPERM, 0 },
+        { "security.x", 0, -EACCES, 0 },
     };
     struct scene *s = scene_new();
 

@@ -35,7 +35,7 @@ static int digit(int c)
 
 static void read_line(const char *line)
 {
-    struct record *record = &records[record_count - 1];
+    struct record *record = record_count ? &records[record_count - 1] : NULL;
     unsigned bulk = 0;
     const char *at;
     if (line[0] == '[') {

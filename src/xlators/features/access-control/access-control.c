@@ -310,14 +310,22 @@ static int control_fsetattr(struct xlator *xl, struct call *call, const struct f
     return ret < 0 ? ret : fop_fsetattr(first_child(xl), call, &args, out);
 }
 
-/* ACLs are the owner's; user.* needs write permission; the rest is judged by nobody here, as by the
- * genuine one. */
+static int need_owner_or_write(struct xlator *xl, struct call *call, struct inode *inode)
+{
+    int ret = need_owner(xl, call, inode);
+    return ret == -EPERM ? need(xl, call, inode, ACL_WRITE) : ret;
+}
+
+/* ACLs are the owner's; user.* needs write permission, labels that or ownership; the rest (names that
+ * clustering translators made up) is judged by nobody here. */
 static int judge_xattr(struct xlator *xl, struct call *call, struct inode *inode, const char *name)
 {
     if (strcmp(name, ACL_ACCESS) == 0 || strcmp(name, ACL_DEFAULT) == 0)
         return need_owner(xl, call, inode);
     if (strncmp(name, "user.", 5) == 0)
         return need(xl, call, inode, ACL_WRITE);
+    if (strncmp(name, "security.", 9) == 0)
+        return need_owner_or_write(xl, call, inode);
     if (strncmp(name, "trusted.", 8) == 0)
         return passes(xl, call) ? 0 : -EPERM;
     return 0;

@@ -237,7 +237,10 @@ static int create_file(struct request *req, const char *name, struct fd *fd, str
 
     *ret_stat = out.stat;
     create_reply_fini(&out);
-    if (ret >= 0 && (in->open_flags & FUSE_OPEN_KILL_SUIDGID)) /* it existed, and was emptied */
+    gfid_t wanted;
+    bool existed = dict_get_gfid(xdata, "gfid-req", &wanted) == 0 &&
+                   !gfid_equal(&wanted, &ret_stat->gfid);
+    if (ret >= 0 && existed && (in->open_flags & FUSE_OPEN_KILL_SUIDGID)) /* it was emptied */
         ret = privileges_drop(req, NULL, fd, ret_stat);
     return ret;
 }

@@ -137,7 +137,9 @@ int read_run(struct request *req)
  * this one appends, or is O_DIRECT, is not meant for them. */
 static struct fd *write_fd(const struct fuse_write_in *in, struct fd *fd, uint32_t *flags)
 {
-    enum { OWN_WAYS = O_APPEND | O_DIRECT };
+    enum {
+        OWN_WAYS = O_APPEND | O_DIRECT
+    };
 
     if (!(in->write_flags & FUSE_WRITE_CACHE) || !((fd->flags | *flags) & OWN_WAYS))
         return fd_ref(fd);
@@ -155,7 +157,10 @@ static int write_data(struct request *req, struct fd *fd, struct iatt *ret_stat)
     struct writev_args args = { .fd = through, .offset = in->offset, .flags = flags };
     struct writev_reply out = {};
 
-    payload_add(&args.payload, buf_ref(req->landed), 0, in->size);
+    if (req->landed)
+        payload_add(&args.payload, buf_ref(req->landed), 0, in->size);
+    else
+        payload_add_borrowed(&args.payload, req->landed_data, in->size);
     int ret = fop_writev(fuse_child(req->fuse), &req->call, &args, &out);
     *ret_stat = out.poststat;
     payload_fini(&args.payload);
@@ -169,7 +174,7 @@ int write_run(struct request *req)
     struct handle *handle = handle_of(in->fh);
     struct iatt stat;
 
-    if (!req->landed || in->size != req->landed_bytes)
+    if ((!req->landed && !req->landed_data) || in->size != req->landed_bytes)
         return -EINVAL;
     if (in->write_flags & FUSE_WRITE_LOCKOWNER)
         request_owner(req, in->lock_owner);
@@ -179,7 +184,8 @@ int write_run(struct request *req)
         return ret;
     struct fuse_write_out out = { .size = (uint32_t)ret };
     count_add(&req->fuse->bytes_written, out.size);
-    if (in->write_flags & FUSE_WRITE_KILL_SUIDGID) {
+    /* a write-back is nobody's write: whoever happens to cause it drops nothing */
+    if ((in->write_flags & FUSE_WRITE_KILL_SUIDGID) && !(in->write_flags & FUSE_WRITE_CACHE)) {
         ret = privileges_drop(req, handle->fd->inode, handle->fd, &stat);
         if (ret < 0)
             return ret;
