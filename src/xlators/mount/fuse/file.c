@@ -347,7 +347,12 @@ static int copy_range(struct request *req)
 
     to->dirty = true;
     int ret = fop_copy_file_range(fuse_child(req->fuse), &req->call, &args, &out);
+    struct iatt stat = out.postparent; /* the destination's, afterwards (spec/wire.md 4) */
     copy_file_range_reply_fini(&out);
+    if (ret > 0 && req->in.uid != 0) { /* no flag tells whether the caller might keep them */
+        int dropped = privileges_drop(req, to->fd->inode, to->fd, &stat);
+        ret = dropped < 0 ? dropped : ret;
+    }
     return ret;
 }
 
