@@ -233,3 +233,17 @@ int env_peer_creds(int fd, struct env_creds *ret_creds)
 {
     return env_ops->peer_creds(fd, ret_creds);
 }
+
+/* --- commands ---------------------------------------------------------------------------------- */
+
+bool env_has_commands(void)
+{
+    return env_ops->has_commands && env_ops->has_commands();
+}
+
+int env_command(const struct env_command *command)
+{
+    if (!fiber_self() || !env_has_commands())
+        return -EOPNOTSUPP;
+    return env_ops->command(command);
+}

@@ -119,6 +119,20 @@ ssize_t env_read(int fd, void *buffer, size_t bytes);
 ssize_t env_readv(int fd, const struct iovec *iov, int count);
 ssize_t env_writev(int fd, const struct iovec *iov, int count);
 
+/* --- devices that take commands over a ring (FUSE over io_uring) ------------------------------- */
+enum { ENV_COMMAND_BYTES = 80 };
+struct env_command {
+    int fd;
+    uint32_t op;
+    const struct iovec *iov; /* outlive the call */
+    uint32_t iov_count;
+    uint8_t data[ENV_COMMAND_BYTES];
+};
+/* Only where FUSE is allowed to use it (fuse.enable_uring), and on the uring backend. */
+bool env_has_commands(void) nowait;
+/* Parks until the device has completed it: its result. -EOPNOTSUPP: see above. On a fiber. */
+int env_command(const struct env_command *command);
+
 /* --- sockets ---------------------------------------------------------------------------------- */
 struct env_address { /* a resolved address: ip or unix */
     struct sockaddr_storage sockaddr;

@@ -44,6 +44,8 @@ struct env_ops {
     ssize_t (*writev_file)(int fd, const struct iovec *iov, int count, uint64_t offset, int flags,
                            int rwf_flags);
     int (*fsync)(int fd, bool data_only);
+    int (*command)(const struct env_command *command); /* NULL: none */
+    bool (*has_commands)(void);
     int (*resolve)(const char *host, uint16_t port, int family, struct env_address *ret_addresses,
                    int max);
     int (*listen)(const struct env_address *address, int backlog);

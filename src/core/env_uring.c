@@ -32,6 +32,10 @@
 #ifndef IORING_SQ_TASKRUN
 #define IORING_SQ_TASKRUN (1U << 2)
 #endif
+#ifndef IORING_SETUP_SQE128
+#define IORING_SETUP_SQE128 (1U << 10)
+#endif
+enum { OP_URING_CMD = 46, COMMAND_OFFSET = 48 }; /* of the command's data in a 128-byte entry */
 
 enum {
     SQ_ENTRIES = 256,
@@ -57,6 +61,22 @@ struct uring_op {
 
 /* --- the ring --------------------------------------------------------------------------------- */
 
+/* FUSE's commands need entries of 128 bytes; where it may not use the ring there is no need. */
+static bool uring_has_commands(void)
+{
+    static _Atomic int answer = -1;
+    if (answer < 0) {
+        char enabled = 'N';
+        int fd = open("/sys/module/fuse/parameters/enable_uring", O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && read(fd, &enabled, 1) != 1)
+            enabled = 'N';
+        if (fd >= 0)
+            close(fd);
+        answer = enabled == 'Y' || enabled == '1';
+    }
+    return answer;
+}
+
 /* The sizes are halved up to SHIFT_MAX times where memory is short. */
 static int ring_open(struct io_uring *ring, unsigned shift, bool *ret_has_taskrun_flag)
 {
@@ -68,7 +88,8 @@ static int ring_open(struct io_uring *ring, unsigned shift, bool *ret_has_taskru
     unsigned i = 0;
     int ret;
     do { /* older kernels lack flags; newer ones count the ring against RLIMIT_MEMLOCK */
-        struct io_uring_params params = { .flags = tries[i] | IORING_SETUP_CQSIZE,
+        unsigned flags = tries[i] | (uring_has_commands() ? IORING_SETUP_SQE128 : 0);
+        struct io_uring_params params = { .flags = flags | IORING_SETUP_CQSIZE,
                                           .cq_entries = CQ_ENTRIES >> shift };
         ret = io_uring_queue_init_params(SQ_ENTRIES >> shift, ring, &params);
         *ret_has_taskrun_flag = tries[i] & IORING_SETUP_TASKRUN_FLAG;
@@ -283,6 +304,19 @@ static int uring_wait_fd(int fd, short events, uint64_t until_ns)
     return ret;
 }
 
+static int uring_command(const struct env_command *command)
+{
+    struct io_uring_sqe *sqe = uring_sqe(uring_self());
+    memset(sqe, 0, COMMAND_OFFSET);
+    sqe->opcode = OP_URING_CMD;
+    sqe->fd = command->fd;
+    memcpy(&sqe->off, &command->op, sizeof(command->op)); /* cmd_op shares its place */
+    sqe->addr = (uintptr_t)command->iov;
+    sqe->len = command->iov_count;
+    memcpy((char *)sqe + COMMAND_OFFSET, command->data, sizeof(command->data));
+    return uring_do(sqe, "command");
+}
+
 /* --- file data -------------------------------------------------------------------------------- */
 
 struct file_job {
@@ -471,6 +505,8 @@ const struct env_ops env_uring = {
     .readv_file = uring_readv_file,
     .writev_file = uring_writev_file,
     .fsync = uring_fsync,
+    .command = uring_command,
+    .has_commands = uring_has_commands,
     .resolve = env_socket_resolve,
     .listen = env_socket_listen,
     .local_address = env_socket_local_address,

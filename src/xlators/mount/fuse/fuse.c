@@ -26,7 +26,10 @@
 enum {
     UMOUNT_WAIT_MS = 10000, /* for a plain unmount, which writes back what the kernel holds */
     FINI_WAIT_MS = 5000,
-    FORCE_WAIT_MS = 2000,   /* for a forced one, and for readers and requests to end */
+    SETTLE_MS = 5, /* so often nothing ran in a row: the kernel has nothing left to write */
+    SETTLE_QUIET = 4,
+    SETTLE_MAX = 400,
+    FORCE_WAIT_MS = 2000, /* for a forced one, and for readers and requests to end */
 };
 
 /* --- mounting --------------------------------------------------------------------------------- */
@@ -112,8 +115,7 @@ int fuse_ready_wait(struct fuse *fuse, uint64_t until_ns)
 
 const char *fuse_transport(const struct fuse *fuse)
 {
-    (void)fuse;
-    return "dev";
+    return fuse->ring_is_used ? "io_uring" : "dev";
 }
 
 /* --- unmounting ------------------------------------------------------------------------------- */
@@ -130,8 +132,6 @@ static void unmount_job(void *arg)
 {
     struct unmount *job = arg;
 
-    if (!job->force)
-        mount_sync(job->mountpoint, job->dev);
     job->ret = mount_undo(job->mountpoint, job->dev, job->force);
 }
 
@@ -232,6 +232,17 @@ static void fuse_set_stopping(struct fuse *fuse)
     fcond_wake_all(&fuse->changed);
 }
 
+/* syncfs(2) starts FUSE's write-back and does not wait for it: before the connection is cut, what the
+ * kernel sends must have come and be done. Bounded, since those who use the mount go on as well. */
+static void fuse_settle(struct fuse *fuse)
+{
+    for (int i = 0, quiet = 0; i < SETTLE_MAX && quiet < SETTLE_QUIET; i++) {
+        env_sleep(SETTLE_MS * NS_PER_MS);
+        HOLD(&fuse->mutex);
+        quiet = fuse->running ? 0 : quiet + 1;
+    }
+}
+
 void fuse_unmount(struct fuse *fuse)
 {
     fuse_set_stopping(fuse);
@@ -240,6 +251,8 @@ void fuse_unmount(struct fuse *fuse)
         int ret = fuse->child_up ? unmount_try(fuse, false, UMOUNT_WAIT_MS) : -EBUSY;
         if (ret < 0) {
             log_info(fuse->xl, ret, "%s is in use: unmounting it by force", fuse->mountpoint);
+            if (fuse->child_up)
+                fuse_settle(fuse);
             ret = unmount_try(fuse, true, FORCE_WAIT_MS);
         }
         if (ret < 0)

@@ -31,6 +31,8 @@ static uint64_t flags_wanted(const struct fuse_options *options)
         flags |= FUSE_POSIX_ACL | FUSE_DONT_MASK;
     if (options->writeback_cache)
         flags |= FUSE_WRITEBACK_CACHE;
+    if (env_has_commands())
+        flags |= WIRE_INIT_OVER_IO_URING;
     return flags;
 }
 
@@ -161,6 +163,8 @@ int init_run(struct request *req)
         log_info(fuse->xl, 0, "serving the kernel with FUSE protocol 7.%u (it offers 7.%u)",
                  fuse->minor, in.minor);
         read_ahead_set(fuse);
+        if (fuse->flags & WIRE_INIT_OVER_IO_URING)
+            ring_start(fuse);
         fuse_agreed(fuse, false);
     }
     return ret;

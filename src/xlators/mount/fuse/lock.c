@@ -107,8 +107,8 @@ static bool is_unlocking_locked(const struct fuse *fuse, const struct inode *ino
     const struct unlocking *unlocking;
 
     LIST_FOREACH(unlocking, &fuse->unlocking, link)
-        if (unlocking->inode == inode)
-            return true;
+    if (unlocking->inode == inode)
+        return true;
     return false;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "xlators/mount/fuse/fuse_wire.h"
@@ -241,23 +242,42 @@ int mount_clone(int fd)
     return TAKE_FD(clone);
 }
 
-/* --- unmounting ------------------------------------------------------------------------------- */
-int mount_undo(const char *mountpoint, uint64_t dev, bool force)
-{
-    uint64_t now;
+/* --- unmounting -------------------------------------------------------------------------------
+ * By a child: whatever it does here may ask the mount's daemon, and that is us. Were we killed in
+ * such a call, the kernel would wait for this thread, it for an answer of the dead daemon, and the
+ * connection would stay open as long as the thread has it. The child has not. */
 
-    if (mount_dev(mountpoint, &now) < 0 || now != dev)
-        return 0; /* somebody has unmounted it: what is there now is another's */
-    if (umount2(mountpoint, UMOUNT_NOFOLLOW | (force ? MNT_FORCE | MNT_DETACH : 0)) == 0)
-        return 0;
-    return errno == EBUSY ? -EBUSY : 0;
+/* After fork: system calls only. */
+static _Noreturn void unmount_in_child(const char *mountpoint, bool force)
+{
+    (void)close_range(STDERR_FILENO + 1, ~0U, 0);
+    if (!force) {
+        int fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0) {
+            (void)syncfs(fd); /* what is lost, the kernel tells those who hold the file */
+            close(fd);
+        }
+    }
+    (void)umount2(mountpoint, UMOUNT_NOFOLLOW | (force ? MNT_FORCE | MNT_DETACH : 0));
+    _exit(0);
 }
 
-void mount_sync(const char *mountpoint, uint64_t dev)
+static bool is_mounted(const char *mountpoint, uint64_t dev)
 {
     uint64_t now;
-    AUTO_FD fd = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return mount_dev(mountpoint, &now) == 0 && now == dev;
+}
 
-    if (fd >= 0 && mount_dev(mountpoint, &now) == 0 && now == dev)
-        (void)syncfs(fd); /* best effort: the kernel reports what is lost to who holds the file */
+int mount_undo(const char *mountpoint, uint64_t dev, bool force)
+{
+    if (!is_mounted(mountpoint, dev))
+        return 0; /* somebody has unmounted it: what is there now is another's */
+    pid_t child = fork();
+    if (child < 0)
+        return -errno;
+    if (child == 0)
+        unmount_in_child(mountpoint, force);
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return is_mounted(mountpoint, dev) ? -EBUSY : 0;
 }

@@ -25,11 +25,9 @@ must_check int mount_do(struct mount_request *request);
 /* One more descriptor of the same connection. */
 must_check int mount_clone(int fd);
 
-/* 0: it is gone, or was. -EBUSY: in use, and force was not asked for (force: requests in flight are
- * given up, the tree is detached). */
+/* Writes back what the kernel holds, and unmounts. 0: it is gone, or was. -EBUSY: it is in use. force:
+ * requests in flight are given up, nothing is written back, the tree is detached. */
 must_check int mount_undo(const char *mountpoint, uint64_t dev, bool force);
-/* Writes back what the kernel holds of it. */
-void mount_sync(const char *mountpoint, uint64_t dev);
 
 /* Words of mount(8) in options: those that are flags of mount(2) go to *flags, what is for mount(8)
  * alone is dropped, the rest is appended to data (comma before each). -E2BIG: data is too small. */

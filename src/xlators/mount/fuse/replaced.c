@@ -6,7 +6,9 @@
 
 #include "core/env.h"
 
-enum { TRIES_MAX = 100 };
+enum {
+    TRIES_MAX = 100
+};
 #define LIFETIME_NS NS_PER_S
 
 /* Under fuse->mutex. A slot is free when its time is over and it holds nothing. */
@@ -79,8 +81,7 @@ static bool slot_make(struct fuse *fuse, int32_t pid, uint32_t flags)
         return false; /* many at once: the others see ESTALE */
     if (is_new)
         fuse->replaced_count++;
-    *slot = (struct replaced){ .pid = pid, .flags = flags,
-                               .until_ns = env_now_ns() + LIFETIME_NS };
+    *slot = (struct replaced){ .pid = pid, .flags = flags, .until_ns = env_now_ns() + LIFETIME_NS };
     return is_new;
 }
 

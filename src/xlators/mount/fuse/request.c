@@ -155,27 +155,40 @@ static bool watched_is_pending(const struct watch *watch)
     return pending_find_locked(pending, watch->unique) != NULL;
 }
 
-/* The descriptor to answer on; -1: it is answered already. */
-static int watched_abandon(const struct watch *watch)
+/* Where to answer: a descriptor, or an entry of the ring; neither: it is answered already, or its data
+ * stands in the entry, which must stay as it is until the child is through with it. */
+struct answer_to {
+    int fd;
+    struct ring_entry *entry;
+};
+
+static struct answer_to watched_abandon(const struct watch *watch)
 {
     struct pending *pending = pending_of(watch->fuse, watch->unique);
 
     HOLD(&pending->mutex);
     struct request *req = pending_find_locked(pending, watch->unique);
-    if (!req || atomic_exchange(&req->replied, true))
-        return -1;
+    if (!req)
+        return (struct answer_to){ .fd = -1 };
     call_cancel_fire(&req->cancel);
-    return req->device->fd;
+    if (req->landed_data || atomic_exchange(&req->replied, true))
+        return (struct answer_to){ .fd = -1 };
+    req->is_abandoned = true;
+    return (struct answer_to){ .fd = req->device->fd, .entry = req->entry };
 }
 
 static void watched_kill(const struct watch *watch)
 {
     struct fuse_out_header out = { .len = sizeof(out), .error = -EINTR, .unique = watch->unique };
     struct iovec iov = { .iov_base = &out, .iov_len = sizeof(out) };
-    int fd = watched_abandon(watch);
+    struct answer_to to = watched_abandon(watch);
 
-    if (fd >= 0)
-        (void)env_writev(fd, &iov, 1);
+    if (to.entry) {
+        ring_reply(to.entry, &out, NULL, 0);
+        ring_entry_take_over(to.entry);
+    } else if (to.fd >= 0) {
+        (void)env_writev(to.fd, &iov, 1);
+    }
 }
 
 static void watch_run(void *arg)
@@ -320,6 +333,27 @@ struct request *request_new(struct device *device, size_t bytes, int *ret)
     return req;
 }
 
+struct request *request_of_ring(struct fuse *fuse, struct ring_entry *entry,
+                                const struct fuse_in_header *in, const void *operation,
+                                uint32_t operation_bytes, void *payload, uint32_t payload_bytes)
+{
+    bool is_write = in->opcode == FUSE_WRITE;
+    uint32_t extension = MIN((uint32_t)in->total_extlen * 8, payload_bytes);
+    uint32_t text_bytes = is_write ? 0 : payload_bytes - extension;
+    struct request *req = request_alloc(&fuse->devices[0], in, operation_bytes + text_bytes);
+
+    if (!req)
+        return NULL;
+    req->entry = entry;
+    memcpy(req->body, operation, operation_bytes);
+    memcpy(req->body + operation_bytes, payload, text_bytes);
+    if (is_write) {
+        req->landed_data = payload;
+        req->landed_bytes = payload_bytes;
+    }
+    return req;
+}
+
 void request_free(struct request *req)
 {
     buf_unref(req->landed);
@@ -339,6 +373,10 @@ static int reply_write(struct request *req, int error, struct iovec *iov, int co
     iov[0] = (struct iovec){ .iov_base = &out, .iov_len = sizeof(out) };
     if (atomic_exchange(&req->replied, true))
         return -ENOENT; /* its caller was killed meanwhile */
+    if (req->entry) {
+        ring_reply(req->entry, &out, iov + 1, count - 1);
+        return 0; /* the kernel never gives up a request that went this way */
+    }
     ssize_t ret = env_writev(req->device->fd, iov, count);
     return ret < 0 ? (int)ret : 0;
 }
@@ -447,17 +485,55 @@ static int request_run(struct request *req)
     return ret < 0 ? ret : error_of_inode(req, operation_run(req));
 }
 
-static void request_fiber(void *arg)
+/* Registers it where INTERRUPT finds it. */
+static void request_admit(struct request *req)
 {
-    struct request *req = arg;
-    struct fuse *fuse = req->fuse;
-    int ret = request_run(req);
+    static const struct operation unknown = { "unknown", unsupported_run, 0, OP_EARLY };
 
-    pending_remove(req);
+    count_add(&req->fuse->requests, 1);
+    req->operation = operation_of(req->in.opcode);
+    if (!req->operation)
+        req->operation = &unknown;
+    if (req->operation->flags & OP_INLINE)
+        return;
+    pending_add(req);
+    fuse_fiber_enter(req->fuse);
+}
+
+/* false: somebody else has answered for it, and has what it came with. */
+static bool request_end(struct request *req, int ret)
+{
+    struct fuse *fuse = req->fuse;
+
+    pending_remove(req); /* from here on nobody else knows it */
+    bool is_ours = !req->is_abandoned;
     if (!req->replied)
         reply_error(req, ret);
     request_free(req);
     fuse_fiber_leave(fuse);
+    return is_ours;
+}
+
+static void request_fiber(void *arg)
+{
+    struct request *req = arg;
+
+    (void)request_end(req, request_run(req)); /* a descriptor serves both */
+}
+
+bool request_serve(struct request *req)
+{
+    struct ring_entry *entry = req->entry;
+
+    request_admit(req);
+    if (req->operation->flags & OP_INLINE) { /* not what the kernel sends this way */
+        reply_error(req, -ENOSYS);
+        request_free(req);
+        return true;
+    }
+    if (req->operation->flags & OP_SIGNALS)
+        ring_entry_replace(entry);
+    return request_end(req, request_run(req));
 }
 
 static void request_run_inline(struct request *req)
@@ -473,25 +549,11 @@ static void request_run_inline(struct request *req)
 
 void request_start(struct request *req)
 {
-    struct fuse *fuse = req->fuse;
-    static const struct operation unknown = { "unknown", unsupported_run, 0, OP_EARLY };
-
-    count_add(&fuse->requests, 1);
-    req->operation = operation_of(req->in.opcode);
-    if (!req->operation)
-        req->operation = &unknown;
-    if (req->operation->flags & OP_INLINE) {
+    request_admit(req);
+    if (req->operation->flags & OP_INLINE)
         request_run_inline(req);
-        return;
-    }
-    pending_add(req);
-    fuse_fiber_enter(fuse);
-    if (fiber_start(req->operation->name, request_fiber, req) < 0) {
-        pending_remove(req);
-        reply_error(req, -ENOMEM);
-        request_free(req);
-        fuse_fiber_leave(fuse);
-    }
+    else if (fiber_start(req->operation->name, request_fiber, req) < 0)
+        (void)request_end(req, -ENOMEM);
 }
 
 /* --- for handlers ----------------------------------------------------------------------------- */

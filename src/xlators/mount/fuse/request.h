@@ -14,6 +14,7 @@
 #include "core/dict.h"
 #include "fop/call.h"
 #include "graph/fop_call.h"
+#include "xlators/mount/fuse/ring.h"
 #include "xlators/mount/fuse/state.h"
 
 enum operation_flags {
@@ -42,10 +43,13 @@ struct request {
     struct call call;
     struct call_cancel cancel;
     struct group_list *groups;
-    struct buf *landed; /* WRITE: its data */
+    struct ring_entry *entry; /* came over io_uring; NULL: over the device */
+    struct buf *landed;       /* WRITE: its data */
+    void *landed_data;        /* the same in the entry, where it stays */
     uint32_t landed_bytes;
     uint32_t body_bytes;
     bool groups_remembered, interrupted;
+    bool is_abandoned;    /* its caller was killed, and answered by another fiber */
     _Atomic bool replied; /* by its handler, or for a caller that is being killed */
     struct fuse_in_header in;
     uint8_t body[] __attribute__((aligned(8))); /* NUL after its end */
@@ -57,6 +61,12 @@ struct request *request_new(struct device *device, size_t bytes, int *ret);
 void request_free(struct request *req);
 /* Runs it: on this fiber when it is OP_INLINE, else on one of its own. */
 void request_start(struct request *req);
+/* From an entry of the ring: the request's first structure, and what follows it. NULL: no memory. */
+struct request *request_of_ring(struct fuse *fuse, struct ring_entry *entry,
+                                const struct fuse_in_header *in, const void *operation,
+                                uint32_t operation_bytes, void *payload, uint32_t payload_bytes);
+/* Runs it on this fiber, to its end. false: its entry was taken over meanwhile. */
+bool request_serve(struct request *req);
 /* INTERRUPT of the request with that unique: false when there is none. */
 bool request_interrupt(struct fuse *fuse, uint64_t unique);
 /* What the kernel still waits for gets -EINTR where it can: the mount ends. */

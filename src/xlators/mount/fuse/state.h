@@ -110,8 +110,10 @@ struct fuse {
     struct pending pending[FUSE_PENDING_BUCKETS];
     pthread_mutex_t handles_mutex;
     TAILQ_HEAD(, handle) handles;
+    bool ring_is_used;
+    _Atomic uint64_t ring_replaced;
     struct group_cache groups;
-    LIST_HEAD(, unlocking) unlocking; /* under mutex */
+    LIST_HEAD(, unlocking) unlocking;            /* under mutex */
     struct replaced replaced[FUSE_REPLACED_MAX]; /* under mutex */
     _Atomic unsigned replaced_count;
     _Atomic uint64_t requests, interrupts, bytes_read, bytes_written;
