@@ -234,7 +234,7 @@ int env_peer_creds(int fd, struct env_creds *ret_creds)
     return env_ops->peer_creds(fd, ret_creds);
 }
 
-/* --- commands ---------------------------------------------------------------------------------- */
+/* --- commands --------------------------------------------------------------------------------- */
 
 bool env_has_commands(void)
 {

@@ -119,7 +119,7 @@ ssize_t env_read(int fd, void *buffer, size_t bytes);
 ssize_t env_readv(int fd, const struct iovec *iov, int count);
 ssize_t env_writev(int fd, const struct iovec *iov, int count);
 
-/* --- devices that take commands over a ring (FUSE over io_uring) ------------------------------- */
+/* --- devices that take commands over a ring (FUSE over io_uring) ------------------------------ */
 enum { ENV_COMMAND_BYTES = 80 };
 struct env_command {
     int fd;

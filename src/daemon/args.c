@@ -154,7 +154,8 @@ static const struct argp_option argp_options[] = {
     { "no-root-squash", KEY_NO_ROOT_SQUASH, "BOOL", MAYBE,
       "Root stays root for a trusted client", 0 },
     { "user-map-root", KEY_MAP_ROOT, "USER", HIDDEN, 0, 0 },
-    { "dump-fuse", KEY_DUMP_FUSE, "PATH", 0, "Copy the traffic with the kernel to PATH", 0 },
+    { "dump-fuse", KEY_DUMP_FUSE, "PATH", 0,
+      "Copy the traffic with the kernel to PATH (not in this version)", 0 },
     { "fuse-mountopts", KEY_MOUNTOPTS, "OPTIONS", HIDDEN, 0, 0 },
     { "fuse-flush-handle-interrupt", KEY_FLUSH_INTERRUPT, "BOOL", MAYBE | HIDDEN, 0, 0 },
     { "fuse-dev-eperm-ratelimit-ns", KEY_EPERM_RATELIMIT, "NS", HIDDEN, 0, 0 },
@@ -536,8 +537,9 @@ static void mount_flag_parse(struct argp_state *state, int key, const char *valu
         fuse_put(state, "uid-map-root", number);
         break;
     case KEY_DUMP_FUSE:
-        fuse_put(state, "dump-fuse", value);
-        break;
+        FAIL(state, "--dump-fuse is not in this version: debug/trace in the volfile shows the "
+                    "operations");
+        return;
     case KEY_MOUNTOPTS:
         fuse_put(state, "fuse-mountopts", value);
         break;

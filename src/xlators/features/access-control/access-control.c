@@ -316,8 +316,8 @@ static int need_owner_or_write(struct xlator *xl, struct call *call, struct inod
     return ret == -EPERM ? need(xl, call, inode, ACL_WRITE) : ret;
 }
 
-/* ACLs are the owner's; user.* needs write permission, labels that or ownership; the rest (names that
- * clustering translators made up) is judged by nobody here. */
+/* ACLs are the owner's; user.* needs write permission, labels that or ownership; the rest (names
+ * that clustering translators made up) is judged by nobody here. */
 static int judge_xattr(struct xlator *xl, struct call *call, struct inode *inode, const char *name)
 {
     if (strcmp(name, ACL_ACCESS) == 0 || strcmp(name, ACL_DEFAULT) == 0)

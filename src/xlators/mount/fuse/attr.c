@@ -232,7 +232,8 @@ static bool is_in_group(const struct call *call, uint32_t gid)
     return false;
 }
 
-/* As local file systems do: set-group-id without group-execute stays only for the group's members. */
+/* As local file systems do: set-group-id without group-execute stays only for the group's
+ * members. */
 uint32_t mode_without_privileges(const struct iatt *stat, const struct call *call)
 {
     uint32_t mode = stat->mode;
@@ -247,6 +248,8 @@ uint32_t mode_without_privileges(const struct iatt *stat, const struct call *cal
 
 int privileges_drop(struct request *req, struct inode *inode, struct fd *fd, struct iatt *stat)
 {
+    if ((stat->mode & (S_ISGID | S_IXGRP)) == S_ISGID)
+        request_groups(req);
     uint32_t mode = mode_without_privileges(stat, &req->call);
     if (mode == stat->mode)
         return 0;

@@ -133,8 +133,8 @@ int read_run(struct request *req)
     return ret;
 }
 
-/* Pages of a mapping are written back through whichever open file of the inode the kernel finds: that
- * this one appends, or is O_DIRECT, is not meant for them. */
+/* Pages of a mapping are written back through whichever open file of the inode the kernel finds:
+ * that this one appends, or is O_DIRECT, is not meant for them. */
 static struct fd *write_fd(const struct fuse_write_in *in, struct fd *fd, uint32_t *flags)
 {
     enum {

@@ -232,8 +232,9 @@ static void fuse_set_stopping(struct fuse *fuse)
     fcond_wake_all(&fuse->changed);
 }
 
-/* syncfs(2) starts FUSE's write-back and does not wait for it: before the connection is cut, what the
- * kernel sends must have come and be done. Bounded, since those who use the mount go on as well. */
+/* syncfs(2) starts FUSE's write-back and does not wait for it: before the connection is cut, what
+ * the kernel sends must have come and be done. Bounded, since those who use the mount go on as
+ * well. */
 static void fuse_settle(struct fuse *fuse)
 {
     for (int i = 0, quiet = 0; i < SETTLE_MAX && quiet < SETTLE_QUIET; i++) {

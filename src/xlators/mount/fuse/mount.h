@@ -25,8 +25,8 @@ must_check int mount_do(struct mount_request *request);
 /* One more descriptor of the same connection. */
 must_check int mount_clone(int fd);
 
-/* Writes back what the kernel holds, and unmounts. 0: it is gone, or was. -EBUSY: it is in use. force:
- * requests in flight are given up, nothing is written back, the tree is detached. */
+/* Writes back what the kernel holds, and unmounts. 0: it is gone, or was. -EBUSY: it is in use.
+ * force: requests in flight are given up, nothing is written back, the tree is detached. */
 must_check int mount_undo(const char *mountpoint, uint64_t dev, bool force);
 
 /* Words of mount(8) in options: those that are flags of mount(2) go to *flags, what is for mount(8)

@@ -155,8 +155,8 @@ static bool watched_is_pending(const struct watch *watch)
     return pending_find_locked(pending, watch->unique) != NULL;
 }
 
-/* Where to answer: a descriptor, or an entry of the ring; neither: it is answered already, or its data
- * stands in the entry, which must stay as it is until the child is through with it. */
+/* Where to answer: a descriptor, or an entry of the ring; neither: it is answered already, or its
+ * data stands in the entry, which must stay as it is until the child is through with it. */
 struct answer_to {
     int fd;
     struct ring_entry *entry;
@@ -449,6 +449,12 @@ static void groups_fill(struct request *req, bool fresh)
                &req->groups, &req->groups_remembered);
     req->call.groups = req->groups ? req->groups->gids : NULL;
     req->call.group_count = req->groups ? req->groups->count : 0;
+}
+
+void request_groups(struct request *req)
+{
+    if (!req->groups && req->in.uid && req->in.pid)
+        groups_fill(req, false);
 }
 
 static int operation_run(struct request *req)

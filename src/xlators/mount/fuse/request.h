@@ -61,7 +61,8 @@ struct request *request_new(struct device *device, size_t bytes, int *ret);
 void request_free(struct request *req);
 /* Runs it: on this fiber when it is OP_INLINE, else on one of its own. */
 void request_start(struct request *req);
-/* From an entry of the ring: the request's first structure, and what follows it. NULL: no memory. */
+/* From an entry of the ring: the request's first structure, and what follows it. NULL: no
+ * memory. */
 struct request *request_of_ring(struct fuse *fuse, struct ring_entry *entry,
                                 const struct fuse_in_header *in, const void *operation,
                                 uint32_t operation_bytes, void *payload, uint32_t payload_bytes);
@@ -87,6 +88,8 @@ static inline const void *request_in(const struct request *req)
 {
     return req->body;
 }
+/* The caller's supplementary groups, for an operation that only sometimes depends on them. */
+void request_groups(struct request *req);
 void request_owner(struct request *req, uint64_t owner) nowait; /* lock owner of the call */
 /* xdata that asks for a new inode with a fresh gfid. NULL: no memory. */
 struct dict *gfid_request(void);

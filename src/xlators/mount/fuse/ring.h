@@ -5,8 +5,8 @@
  *
  * The kernel has a queue for each processor, and serves a queue with the entries that were given to
  * it. A fiber waits on an entry, serves the request that comes, and hands the answer back with the
- * same command that waits for the next; all of it goes through the lane's own ring, so that a request
- * costs no system call of its own. INIT, FORGET and INTERRUPT still come over /dev/fuse.
+ * same command that waits for the next; all of it goes through the lane's own ring, so that a
+ * request costs no system call of its own. INIT, FORGET and INTERRUPT still come over /dev/fuse.
  *
  *     if (fuse->flags & WIRE_INIT_OVER_IO_URING) ring_start(fuse);    // after INIT was answered */
 #pragma once
@@ -18,8 +18,8 @@ struct ring_entry;
 
 /* Gives every queue its entries. The kernel sends nothing until every queue has one. */
 void ring_start(struct fuse *fuse);
-/* A request that waits for other requests (a lock) must not be what they wait for: its queue gets an
- * entry more, unless it has one to spare. */
+/* A request that waits for other requests (a lock) must not be what they wait for: its queue gets
+ * an entry more, unless it has one to spare. */
 void ring_entry_replace(struct ring_entry *entry);
 /* The answer; it is sent when the request's fiber is through. (EIO where it has no room.) */
 void ring_reply(struct ring_entry *entry, const struct fuse_out_header *out,

@@ -189,8 +189,9 @@ static bool is_no_room(int ret)
     return ret == -ENOSPC || ret == -EDQUOT || ret == -EMLINK;
 }
 
-/* While somebody has it open: a link in unlink/ beside the handle, which goes only after the name. A
- * crash between must not leave a name without its handle; a handle without a name is found out. */
+/* While somebody has it open: a link in unlink/ beside the handle, which goes only after the name.
+ * A crash between must not leave a name without its handle; a handle without a name is found
+ * out. */
 static int keep_unlinked(struct victim *victim)
 {
     char path[HANDLE_PATH_SIZE], unlinked[UUID_TEXT_SIZE];
@@ -273,7 +274,8 @@ static int unlink_labelled(struct victim *victim, const struct call *call, struc
         return ret;
     }
     if (victim->is_last)
-        best_effort(handle_unlink(posix, &victim->gfid)); /* left over: a nameless look-up drops it */
+        /* left over, a nameless look-up drops it */
+        best_effort(handle_unlink(posix, &victim->gfid));
     node_changed(victim->node);
     victim_gone(victim);
     if (!victim->is_last || victim->node->is_unlinked)
