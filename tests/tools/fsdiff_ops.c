@@ -1252,6 +1252,16 @@ static void spare_orphans(struct op *op)
     next_slot(op, is_attribute ? is_orphan : is_special_orphan);
 }
 
+/* What is neither a file nor has a name any more: the kernel opens a fifo by itself, so that nobody
+ * knows that it is in use. */
+static void spare_special_orphans(struct op *op)
+{
+    if (op->base >= 0 && is_special_orphan(op->base))
+        op->base = -1;
+    if (op->kind->act != act_open)
+        next_slot(op, is_special_orphan);
+}
+
 /* No file is open for appending: then pages that were changed through a mapping can be written
  * back through any of its descriptors. */
 static void spare_append(struct op *op)
@@ -1308,6 +1318,7 @@ static struct habit {
     bool off;
 } habits[] = {
     { "orphan-attributes", spare_orphans, false },
+    { "orphan-special", spare_special_orphans, false },
     { "append", spare_append, false },
     { "read-append", spare_read_append, false },
     { "rename-over-links", spare_rename_over_links, false },
