@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""F: O_DIRECT on a mount is what it is in a local directory of the same file system: the same bytes,
-the same counts, the same errors, from 512 bytes to 8 MiB, aligned or not; and what is large travels
+"""F: O_DIRECT on a mount is what it is in a local directory of the same file system: same bytes,
+same counts, same errors, from 512 bytes to 8 MiB, aligned or not; and what is large travels
 in requests of 1 MiB.
 
     tests/interop/f_direct.py --brick ours --client ours
