@@ -55,6 +55,7 @@ RUNS_OF_GENUINE = [["mmap-write"], ["append", "open-direct", "misaligned"]]
 # What the wire of version 400 cannot say, whoever speaks it.
 LIMITS_OF_THE_WIRE = [
     ("rename-flags", "RENAME has no flags: RENAME_NOREPLACE and RENAME_EXCHANGE are EINVAL"),
+    ("user-chown", "a user's chown to nobody else looks like his kernel's dropping of set-id bits"),
     ("orphan-special", "a fifo's open stays in the kernel: without a name it is ESTALE"),
 ]
 
