@@ -1127,8 +1127,8 @@ static void act_getlock(const struct op *op, struct side *one, struct outcome *o
     done(out, fcntl(one->fd[op->slot], F_OFD_GETLK, &lock));
     if (out->ret == 0 && lock.l_type == F_UNLCK)
         snprintf(out->text, sizeof(out->text), "free");
-    else if (out->ret == 0)
-        snprintf(out->text, sizeof(out->text), "type %d", lock.l_type);
+    else if (out->ret == 0) /* by which of several is nobody's promise */
+        snprintf(out->text, sizeof(out->text), "taken");
 }
 
 static void choose_flock(struct op *op)
