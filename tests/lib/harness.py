@@ -639,6 +639,15 @@ def tell(story, args, scratch, pipe):
         notify("end")
 
 
+def stop(number, scratch):
+    """Somebody pressed ^C: nothing is judged, nothing is kept."""
+    print("stopped by signal %d" % number, flush=True)
+    kill_all_others()
+    unmount_below(scratch)
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(1)
+
+
 def parse_args(description, add_arguments):
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -670,6 +679,6 @@ def main(story, description="", add_arguments=None):
         os._exit(0)
     os.close(outlet)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, _: sys.exit("stopped by signal %d" % number))
+        signal.signal(number, lambda number, _: stop(number, scratch))
     watcher = Watcher(teller, inlet, scratch, args.limit)
     os._exit(watcher.watch())

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <xxhash.h>
 
@@ -70,17 +71,16 @@ void brick_stop(struct brick *brick)
     option_set_fini(&brick->xl.options);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
+/* rm(1) finds its way through trees deeper than PATH_MAX. */
 void brick_remove(struct brick *brick)
 {
-    nftw(brick->path, remove_one, 32, FTW_DEPTH | FTW_PHYS);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("rm", "rm", "-rf", brick->path, (char *)NULL);
+        _exit(127);
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
