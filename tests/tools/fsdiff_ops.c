@@ -389,9 +389,11 @@ static void act_write(const struct op *op, struct side *one, struct outcome *out
 }
 
 /* Neither offset nor length nor memory aligned: to be refused, or served, as local does. */
+/* As root: a write that is refused for its alignment may or may not have taken set-id bits before. */
 static void choose_misaligned(struct op *op)
 {
     choose_io(op);
+    op->user = 0;
     op->offset |= chance(50) ? 512 : 0;
     op->length = chance(50) ? 512 * (1 + any(64)) : 1 + any(9000);
 }

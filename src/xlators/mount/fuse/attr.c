@@ -246,6 +246,17 @@ uint32_t mode_without_privileges(const struct iatt *stat, const struct call *cal
     return mode;
 }
 
+/* The kernel holds a mode that is old now. Attributes alone, which waits for nobody. */
+static void kernel_forget_attributes(struct request *req, const struct inode *inode)
+{
+    struct fuse_notify_inval_inode_out what = { .ino = inode_nodeid(inode), .off = -1 };
+    struct fuse_out_header out = { .len = sizeof(out) + sizeof(what),
+                                   .error = FUSE_NOTIFY_INVAL_INODE };
+    struct iovec iov[] = { { &out, sizeof(out) }, { &what, sizeof(what) } };
+
+    (void)env_writev(req->fuse->devices[0].fd, iov, 2); /* it does not know the inode: as good */
+}
+
 int privileges_drop(struct request *req, struct inode *inode, struct fd *fd, struct iatt *stat)
 {
     if ((stat->mode & (S_ISGID | S_IXGRP)) == S_ISGID)
@@ -260,6 +271,8 @@ int privileges_drop(struct request *req, struct inode *inode, struct fd *fd, str
     req->call.uid = 0;
     int ret = attributes_set(req, inode, fd, VALID_MODE, &set, stat);
     req->call.uid = uid;
+    if (ret == 0 && (inode || (fd && fd->inode)))
+        kernel_forget_attributes(req, inode ? inode : fd->inode);
     return ret;
 }
 
