@@ -389,7 +389,7 @@ static void act_write(const struct op *op, struct side *one, struct outcome *out
 }
 
 /* Neither offset nor length nor memory aligned: to be refused, or served, as local does. */
-/* As root: a write that is refused for its alignment may or may not have taken set-id bits before. */
+/* As root: a write refused for its alignment may or may not have taken set-id bits before. */
 static void choose_misaligned(struct op *op)
 {
     choose_io(op);
