@@ -644,7 +644,7 @@ static error_t parse(int key, char *value, struct argp_state *state)
         mount_flag_parse(state, key, value);
         return 0;
     case ARGP_KEY_ARG:
-        if (state->arg_num >= 1)
+        if (state->arg_num >= 1 || value[0] == '\0') /* "": not what stands for "here" */
             argp_usage(state);
         args->mount_word = value;
         args->mount_point = mount_point_of(state, value);

@@ -30,6 +30,19 @@ static uint64_t message_bytes(const struct conn_message *message)
     return (uint64_t)message->head.used + message->payload.bytes;
 }
 
+/* What it holds while it waits: a peer that reads no answers would else queue millions of tiny
+ * ones. */
+static uint64_t message_cost(const struct conn_message *message)
+{
+    return message_bytes(message) + CONN_MESSAGE_COST;
+}
+
+static uint64_t queue_bytes_max(const struct conn *conn)
+{
+    return conn->record_bytes_max < CONN_RECORD_BYTES_MAX ? CONN_STRANGER_QUEUE_BYTES_MAX
+                                                          : CONN_QUEUE_BYTES_MAX;
+}
+
 /* --- sending ---------------------------------------------------------------------------------- */
 
 /* Moves messages from the queue to a list of their own, as many as one send takes. */
@@ -51,17 +64,20 @@ static struct conn_message *take_batch_locked(struct conn *conn)
     return first;
 }
 
-static uint64_t gather(const struct conn_message *batch, struct iovec *iov, int *ret_count)
+static uint64_t gather(const struct conn_message *batch, struct iovec *iov, int *ret_count,
+                       uint64_t *ret_cost)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, cost = 0;
     int count = 0;
     for (const struct conn_message *m = batch; m; m = m->next) {
         iov[count++] = (struct iovec){ m->head.data, m->head.used };
         for (uint32_t i = 0; i < m->payload.segs; i++)
             iov[count++] = m->payload.iov[i];
         bytes += message_bytes(m);
+        cost += message_cost(m);
     }
     *ret_count = count;
+    *ret_cost = cost;
     return bytes;
 }
 
@@ -77,7 +93,7 @@ static void send_batch(struct conn *conn, struct conn_message *batch)
 {
     struct iovec iov[CONN_SEND_IOVS_MAX];
     int count;
-    uint64_t bytes = gather(batch, iov, &count);
+    uint64_t cost, bytes = gather(batch, iov, &count, &cost);
     ssize_t ret = env_send(conn->fd, iov, count);
     if (ret < 0) {
         conn_close(conn);
@@ -88,10 +104,9 @@ static void send_batch(struct conn *conn, struct conn_message *batch)
     finish_batch(batch);
 
     HOLD(&conn->mutex);
-    bool was_full = conn->queue_bytes > CONN_QUEUE_BYTES_MAX;
-    conn->queue_bytes -= bytes;
-    if (was_full && conn->queue_bytes <= CONN_QUEUE_BYTES_MAX)
-        fcond_wake_all(&conn->changed);
+    conn->queue_bytes -= cost;
+    if (conn->queue_bytes <= queue_bytes_max(conn))
+        fcond_wake_all(&conn->changed); /* the limit may have risen since they began to wait */
 }
 
 /* The next batch, or NULL when the connection closes. */
@@ -137,7 +152,7 @@ int conn_send(struct conn *conn, struct conn_message *message)
     if (!closing) {
         *conn->queue_last = message;
         conn->queue_last = &message->next;
-        conn->queue_bytes += bytes + RECORD_MARK_BYTES;
+        conn->queue_bytes += message_cost(message);
         to_wake = TAKE(conn->sender);
         if (to_wake)
             fiber_wake(to_wake); /* under the mutex: the sender is there until it was told to end */
@@ -159,7 +174,7 @@ bool conn_unsend(struct conn *conn, struct conn_message *message)
             continue;
         found = true;
         *link = message->next;
-        conn->queue_bytes -= message_bytes(message);
+        conn->queue_bytes -= message_cost(message);
         if (!*link) {
             conn->queue_last = link;
             break;
@@ -175,7 +190,7 @@ bool conn_unsend(struct conn *conn, struct conn_message *message)
 int conn_wait_room(struct conn *conn)
 {
     HOLD(&conn->mutex);
-    while (!conn->closing && conn->queue_bytes > CONN_QUEUE_BYTES_MAX)
+    while (!conn->closing && conn->queue_bytes > queue_bytes_max(conn))
         fcond_wait(&conn->changed, &conn->mutex, "room to send");
     return conn->closing ? -ENOTCONN : 0;
 }
@@ -443,7 +458,7 @@ static void reader(void *arg)
     int ret = 0;
     while (ret == 0 && conn_is_open(conn)) {
         ret = receive_next(conn);
-        if (ret == 0 && conn_queue_bytes(conn) > CONN_QUEUE_BYTES_MAX)
+        if (ret == 0 && conn_queue_bytes(conn) > queue_bytes_max(conn))
             ret = conn_wait_room(conn);
     }
     if (ret == -ENOMEM && !conn->why)

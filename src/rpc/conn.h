@@ -32,10 +32,12 @@ enum {
     CONN_BODY_BYTES_MAX = 9 << 20,         /* a volfile, a directory's entries */
     CONN_RECORD_BYTES_MAX = 18 << 20,      /* the largest payload and more than its body */
     CONN_QUEUE_BYTES_MAX = 32 << 20,       /* to be sent: above it we stop reading, callers wait */
+    CONN_STRANGER_QUEUE_BYTES_MAX = 1 << 20, /* the same, while record_bytes_max is lowered */
     CONN_CALLBACKS_QUEUE_BYTES_MAX = 1 << 20,
     CONN_SEND_IOVS_MAX = 256,
     CONN_SEND_BYTES_MAX = 4 << 20,         /* of one system call, unless one record is larger */
     CONN_MESSAGE_ROOM = 1024,
+    CONN_MESSAGE_COST = 3 * 1024, /* of memory, about, with its owner's: the smallest has it too */
 };
 
 /* A record to be sent. */
@@ -92,7 +94,7 @@ struct conn {
     bool sender_ended;
     struct fiber *sender;  /* when it waits for work */
     struct conn_message *queue, **queue_last;
-    uint64_t queue_bytes;  /* queued and in flight */
+    uint64_t queue_bytes;  /* of memory, queued and in flight */
     struct fcond changed;  /* room in the queue, or closing, or the sender ended */
 };
 

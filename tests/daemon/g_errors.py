@@ -242,6 +242,8 @@ def flags(test, case, brick):
     case.refused("an unknown flag", done, 64, "unrecognized option '--bla'", lines=2)
     case.refused("two mount points", case.run("glusterfs", ["-f", path, "/a", "/b"]), 64,
                  "Usage: glusterfs [OPTION...]", lines=4)
+    case.refused("an empty mount point", case.run("glusterfs", ["-f", path, ""]), 64,
+                 "Usage: glusterfs [OPTION...]", lines=4)
     case.refused("a server without an id", case.run("glusterfs", ["-s", "h", "/mnt"]), 255,
                  "USAGE: glusterfs [options] [mountpoint]", lines=2)
     done = case.run("glusterfsd", ["-f", path, "-l/proc/nowhere/log"])

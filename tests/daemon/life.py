@@ -130,6 +130,22 @@ def stops_while_in_use(test, local):
         os.close(held)
 
 
+def few_descriptors_are_enough(test, local):
+    """The directories that a brick holds open leave room where the limit is low."""
+    poor = ["setpriv", "--bounding-set=-sys_resource", "prlimit", "--nofile=600:600"]
+    done = subprocess.run(poor + local.argv(), stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, check=False)
+    test.require(done.returncode == 0, "it starts\n" + done.stderr)
+    pid = int(read(local.pid_file))
+    test.check(re.search(r"Max open files\s+600\s+600", read("/proc/%d/limits" % pid)),
+               "600 descriptors are all it has")
+    for i in range(800):
+        os.makedirs(local.dir + "/many/d%d/below" % i)
+    test.equal(len(os.listdir(local.dir + "/many")), 800, "800 directories were used")
+    test.run(["umount", local.dir])
+    test.check(local.ended(pid), "it ends")
+
+
 def follows_signals(test, local):
     pid = local.start()
     os.rename(local.log, local.log + ".1")
@@ -230,6 +246,8 @@ def story(test):
         umount_ends_it(test, local)
     with test.step("stop while in use", limit=60):
         stops_while_in_use(test, local)
+    with test.step("few descriptors", limit=60):
+        few_descriptors_are_enough(test, local)
     with test.step("signals", limit=120):
         follows_signals(test, local)
     with test.step("giving up", limit=60):

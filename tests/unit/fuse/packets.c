@@ -507,6 +507,7 @@ static void a_write_takes_set_user_id_away(void)
     packet.in.write_flags = FUSE_WRITE_KILL_SUIDGID;
     check_equal(kernel_ask(kernel, FUSE_WRITE, file.nodeid, &packet, 41, &out, 8), 8);
     check(kernel->arg != NULL);
+    check_equal(kernel->notified, 1); /* the mode it has seen is old */
     kernel->answer = NULL;
     file_close(kernel, file);
     kernel_free(kernel);

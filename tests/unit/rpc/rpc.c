@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "core/sync.h"
 #include "rpc/client.h"
@@ -587,7 +588,7 @@ static const char ping[] = "\0\0\0\5\0\0\0\0\0\0\0\2\7\x5b\xb8\x6d\0\0\0\1\0\0\0
                            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 static const char pong[] = "\x80\0\0\x24\0\0\0\5\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
                            "\0\0\0\0\0\0\0\0\0\0\0\0";
-enum { PING_BYTES = sizeof(ping) - 1, PONG_BYTES = sizeof(pong) - 1 };
+enum { PING_BYTES = sizeof(ping) - 1, PONG_BYTES = sizeof(pong) - 1, DEAF_BYTES_MAX = 24 << 20 };
 
 static int raw_connect(struct pair *pair)
 {
@@ -687,6 +688,43 @@ static void a_stranger_may_not_send_much(void)
     are_strangers = false;
 }
 
+/* How many calls the server takes from a peer that reads no answers, until it takes no more. */
+static size_t send_until_held_up(int fd)
+{
+    static char batch[100 * (4 + PING_BYTES)];
+    size_t sent = 0;
+    for (size_t at = 0; at < sizeof(batch); at += 4 + PING_BYTES) {
+        memcpy(batch + at, "\x80\0\0\x28", 4);
+        memcpy(batch + at + 4, ping, PING_BYTES);
+    }
+    for (int idle = 0; idle < 100 && sent < DEAF_BYTES_MAX;) {
+        size_t at = sent % sizeof(batch);
+        ssize_t ret = send(fd, batch + at, sizeof(batch) - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+        check(ret > 0 || errno == EAGAIN);
+        sent += ret > 0 ? (size_t)ret : 0;
+        idle = ret > 0 ? 0 : idle + 1;
+        env_sleep(NS_PER_MS);
+    }
+    return sent / (4 + PING_BYTES);
+}
+
+static void a_peer_that_reads_no_answers_is_held_up(void)
+{
+    for (int strangers = 0; strangers < 2; strangers++) {
+        are_strangers = strangers;
+        struct pair pair = pair_new(0, 0);
+        int fd = raw_connect(&pair);
+        size_t calls = send_until_held_up(fd);
+        check(calls < DEAF_BYTES_MAX / (4 + PING_BYTES) - 100);
+        check_equal(call_text(pair.client, ECHO, "others live on"), 0);
+        while (calls--) /* and nothing was lost */
+            expect_pong(fd);
+        env_close(fd);
+        pair_free(&pair);
+    }
+    are_strangers = false;
+}
+
 static void a_busy_port_is_said(void)
 {
     struct pair pair = pair_new(0, 0);
@@ -715,6 +753,7 @@ static const struct fiber_case cases[] = {
     FIBER_CASE(bad_headers_end_the_connection, ALL),
     FIBER_CASE(another_rpc_version_is_not_answered, ALL),
     FIBER_CASE(a_stranger_may_not_send_much, ALL),
+    FIBER_CASE(a_peer_that_reads_no_answers_is_held_up, REAL), /* by its kernel's buffers */
     FIBER_CASE(a_busy_port_is_said, ALL),
     FIBER_CASE(oversized_records_end_the_connection, ALL),
 };

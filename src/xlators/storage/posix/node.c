@@ -112,7 +112,7 @@ void node_keep(struct posix *posix, struct node *node)
         inode_ref(node->inode);
         __atomic_store_n(&node->is_kept, true, __ATOMIC_RELAXED);
         TAILQ_INSERT_TAIL(&posix->kept, node, kept_link);
-        if (++posix->kept_count > NODES_KEPT_MAX)
+        if (++posix->kept_count > posix->kept_max)
             evicted = evict_locked(posix);
     }
     if (evicted)

@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include "xlators/storage/posix/brick.h"
@@ -123,6 +124,15 @@ static void set_separator(struct posix *posix, const char *text)
     snprintf(posix->separator, sizeof(posix->separator), "%s", text && *text ? text : ":");
 }
 
+/* Descriptors are left for open files where few are granted. */
+static uint32_t kept_max(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return NODES_KEPT_MAX;
+    return (uint32_t)MIN(limit.rlim_cur / 4, (rlim_t)NODES_KEPT_MAX);
+}
+
 static void prepare(struct posix *posix, struct xlator *xl)
 {
     struct utsname names;
@@ -138,6 +148,7 @@ static void prepare(struct posix *posix, struct xlator *xl)
     pthread_mutex_init(&posix->dir_rename, NULL);
     pthread_mutex_init(&posix->mutex, NULL);
     TAILQ_INIT(&posix->kept);
+    posix->kept_max = kept_max();
     TAILQ_INIT(&posix->dirty);
     TAILQ_INIT(&posix->lingering);
     fcond_init(&posix->wake);

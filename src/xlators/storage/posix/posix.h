@@ -61,7 +61,7 @@ struct posix {
 
     pthread_mutex_t mutex;               /* the rest; never held across a wait */
     struct nodes kept;                   /* oldest first */
-    uint32_t kept_count;
+    uint32_t kept_count, kept_max;
     struct nodes dirty;                  /* nodes whose times are not on disk yet */
     bool flusher_runs;
     TAILQ_HEAD(, lingering) lingering;   /* linger.c */
